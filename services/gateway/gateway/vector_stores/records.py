@@ -59,14 +59,14 @@ class Attached:
         """Return the file of a row."""
         kept = orjson.loads(row.text)
         file = VectorStoreFile.model_validate(kept["file"])
-        return cls(file, row.version, kept["filename"], kept.get("batch", ""), row.number)
+        return cls(file, row.version, kept["filename"], kept["batch"], row.number)
 
 
 class VectorStoreRecords:
     """Every tenant's vector stores. Methods raise Unavailable."""
 
     def __init__(self, state: State, room: Room, limits: Limits) -> None:
-        self._table = Table(
+        self.table = Table(
             state, "vector-store", kind=KIND, most=limits.stores, most_rows=limits.files, record_bytes=limits.bytes
         )
         self._room = room
@@ -81,7 +81,7 @@ class VectorStoreRecords:
         now, store_id = int(time.time()), id_at("vs_", tenant, secrets.token_hex(16))
         head = asked.model_dump(mode="json", include={"name", "description", "expires_after", "metadata"})
         fields = {"head": orjson.dumps(head), "created": now, "active": now}
-        outcome = await self._table.put(tenant, store_id, fields, owners=owners)
+        outcome = await self.table.put(tenant, store_id, fields, owners=owners)
         if outcome == "erased":
             raise Erased
         if outcome == "many":
@@ -95,41 +95,37 @@ class VectorStoreRecords:
         """Return the vector store. Raises NotFound when the tenant has no such vector store."""
         return _shown(store_id, await self._kept(tenant, store_id))
 
-    async def page(
-        self, tenant: str, *, limit: int, after: str | None, before: str | None, newest_first: bool
-    ) -> tuple[list[VectorStore], bool]:
-        """Return vector stores beside the ids given, and whether there are more. Raises NotFound for an unknown id."""
-        ids = await self._table.ids(tenant)
-        shown, more = between(ids[::-1] if newest_first else ids, after=after, before=before, limit=limit)
-        found = zip(shown, await self._table.some(tenant, shown), strict=True)
-        return [_shown(one, fields) for one, fields in found if fields is not None], more
+    async def some(self, tenant: str, store_ids: Sequence[str]) -> list[VectorStore]:
+        """Return those of the vector stores that are there."""
+        found = zip(store_ids, await self.table.some(tenant, store_ids), strict=True)
+        return [_shown(one, fields) for one, fields in found if fields is not None]
 
     async def update(self, tenant: str, store_id: str, change: VectorStoreUpdate) -> VectorStore:
         """Change the fields that are given. Raises NotFound."""
         kept = await self._kept(tenant, store_id)
         head = _head(kept) | cast(Json, change.model_dump(mode="json", include=change.model_fields_set))
         ends_at = _ends_at(head, int(kept["active"])) or 0
-        if await self._table.change(tenant, store_id, {"head": orjson.dumps(head)}, ends_at=ends_at) == "gone":
+        if await self.table.change(tenant, store_id, {"head": orjson.dumps(head)}, ends_at=ends_at) == "gone":
             raise _missing()
         return await self.get(tenant, store_id)
 
     async def used(self, tenant: str, store_id: str) -> None:
         """Note that the vector store is used, from which its end is counted."""
         now, head = int(time.time()), _head(await self._kept(tenant, store_id))
-        await self._table.change(tenant, store_id, {"active": now}, ends_at=_ends_at(head, now) or 0, quick=True)
+        await self.table.change(tenant, store_id, {"active": now}, ends_at=_ends_at(head, now) or 0, quick=True)
 
     async def delete(self, tenant: str, store_id: str) -> None:
         """Delete the vector store with the records of its files. Raises NotFound."""
         await self.get(tenant, store_id)
         await self.clear(tenant, store_id)
-        while await self._table.delete(tenant, store_id, if_empty=True) == "rows":  # a file was added meanwhile
+        while await self.table.delete(tenant, store_id, if_empty=True) == "rows":  # a file was added meanwhile
             await self.clear(tenant, store_id)
 
     async def clear(self, tenant: str, store_id: str) -> None:
         """Delete the records of a vector store's files; it does not expire any more."""
         for one in await self.files(tenant, store_id):
-            await self.detach(tenant, store_id, one.file.id)
-        await self._table.change(tenant, store_id, {}, ends_at=0)
+            await self.table.delete_row(tenant, store_id, one.file.id)
+        await self.table.change(tenant, store_id, {}, ends_at=0)
 
     async def attach(self, tenant: str, store_id: str, new: Sequence[Attached]) -> dict[str, Attached]:
         """Add files, all or none; return by their ids the ones that are replaced.
@@ -137,8 +133,8 @@ class VectorStoreRecords:
         Raises NotFound without the vector store, TooLarge when it is full.
         """
         await self._room.check()
-        replaced = await self._table.some_rows(tenant, store_id, [one.file.id for one in new])
-        outcome = await self._table.put(tenant, store_id, {}, rows=[one.row() for one in new], known=True, replace=True)
+        replaced = await self.table.some_rows(tenant, store_id, [one.file.id for one in new])
+        outcome = await self.table.put(tenant, store_id, {}, rows=[one.row() for one in new], known=True, replace=True)
         if outcome == "gone":
             raise _missing()
         if outcome == "rows":
@@ -154,23 +150,23 @@ class VectorStoreRecords:
         Returns gone when it has another job or status than the known one: these are changed by one step at a time.
         """
         store_id, expected = known.file.vector_store_id, (known.job, known.file.status)
-        while (row := await self._table.row(tenant, store_id, known.file.id)) and (row.version, row.group) == expected:
+        while (row := await self.table.row(tenant, store_id, known.file.id)) and (row.version, row.group) == expected:
             new = replace(Attached.of(row).having(**fields), job=job or known.job)
-            outcome = await self._table.change_row(tenant, store_id, row, new.row())
+            outcome = await self.table.change_row(tenant, store_id, row, new.row())
             if outcome != "gone":
                 return "full" if outcome == "long" else "changed"
         return "gone"
 
     async def file(self, tenant: str, store_id: str, file_id: str) -> Attached:
         """Return a file. Raises NotFound."""
-        row = await self._table.row(tenant, store_id, file_id)
+        row = await self.table.row(tenant, store_id, file_id)
         if row is None:
             raise NotFound("The vector store has no such file.", param="file_id")
         return Attached.of(row)
 
     async def files(self, tenant: str, store_id: str) -> list[Attached]:
         """Return all files, oldest first."""
-        _, rows, _ = await self._table.rows(tenant, store_id, limit=self._limits.files)
+        _, rows, _ = await self.table.rows(tenant, store_id, limit=self._limits.files)
         return [Attached.of(row) for row in rows]
 
     async def batch(self, tenant: str, store_id: str, batch: str) -> list[Attached]:
@@ -180,40 +176,11 @@ class VectorStoreRecords:
             raise NotFound("The vector store has no such file batch.", param="batch_id")
         return found
 
-    async def detach(self, tenant: str, store_id: str, file_id: str) -> bool:
-        """Delete a file's record; return whether there was one."""
-        return await self._table.delete_row(tenant, store_id, file_id) == "deleted"
-
-    def new_job(self, tenant: str) -> str:
-        """Return the id of a job that will index a file of the tenant."""
-        return id_at("vsj_", tenant, secrets.token_hex(16))
-
-    async def with_file(self, tenant: str, file_id: str) -> list[str]:
-        """Return the ids of the vector stores that have the file."""
-        return await self._table.with_row(tenant, file_id)
-
-    async def expired(self) -> list[tuple[str, str]]:
-        """Return tenant and id of vector stores that have expired and still have files."""
-        return await self._table.ended()
-
     async def _kept(self, tenant: str, store_id: str) -> Mapping[str, str]:
-        found = await self._table.get(tenant, store_id)
+        found = await self.table.get(tenant, store_id)
         if found is None:
             raise _missing()
         return found
-
-
-def between(ids: Sequence[str], *, after: str | None, before: str | None, limit: int) -> tuple[Sequence[str], bool]:
-    """Return the ids behind ``after`` and in front of ``before``, and whether there are more. Raises NotFound."""
-    for name, one in (("after", after), ("before", before)):
-        if one is not None and one not in ids:
-            raise NotFound("There is no such id to continue from.", param=name)
-    start = 0 if after is None else ids.index(after) + 1
-    end = len(ids) if before is None else ids.index(before)
-    rest = ids[start:end]
-    if before is not None and after is None:  # the page that ends there
-        return rest[-limit:], len(rest) > limit
-    return rest[:limit], len(rest) > limit
 
 
 def _missing() -> NotFound:

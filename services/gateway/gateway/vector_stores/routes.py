@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 from fastapi import APIRouter, Depends, Query
 
 from gateway.access import Asking, AskingDep, PrincipalDep, Room, namespace_named, needs
-from gateway.vector_stores.records import Attached, VectorStoreRecords, between
+from gateway.vector_stores.records import Attached, VectorStoreRecords
 from gateway.vector_stores.schemas import (
     FileAttach,
     FileBatchCreate,
@@ -30,35 +30,51 @@ from gateway.vector_stores.schemas import (
     VectorStoreUpdate,
 )
 from gateway.vector_stores.slice import VectorStoresDep
+from memloop.wire.errors import NotFound
 from memloop_service import ERRORS
 from memloop_service.http import body_of
 from memloop_state.owners import Owner
 
 _PATH: Final = "/v1/vector_stores"
 Cursor: TypeAlias = Annotated[str | None, Query(max_length=64)]
-Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
-Order: TypeAlias = Literal["asc", "desc"]
 
 
 @dataclass(frozen=True, slots=True)
-class FilePaging:
-    """The query of a list of files."""
+class Paging:
+    """The query of a list."""
 
-    limit: Limit = 20
-    order: Order = "desc"
+    limit: Annotated[int, Query(ge=1, le=100)] = 20
+    order: Literal["asc", "desc"] = "desc"
     after: Cursor = None
     before: Cursor = None
+
+    def between(self, oldest_first: Sequence[str]) -> tuple[Sequence[str], bool]:
+        """Return the ids behind ``after`` and in front of ``before``, and whether there are more. Raises NotFound."""
+        ids = oldest_first if self.order == "asc" else oldest_first[::-1]
+        for name, one in (("after", self.after), ("before", self.before)):
+            if one is not None and one not in ids:
+                raise NotFound("There is no such id to continue from.", param=name)
+        start = 0 if self.after is None else ids.index(self.after) + 1
+        end = len(ids) if self.before is None else ids.index(self.before)
+        rest = ids[start:end]
+        is_last = self.before is not None and self.after is None  # the page that ends there
+        return rest[-self.limit :] if is_last else rest[: self.limit], len(rest) > self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class FilePaging(Paging):
+    """The query of a list of files."""
+
     filter: FileStatus | None = None
 
-    def page(self, every: Sequence[Attached]) -> VectorStoreFilePage:
-        """Return the page of these files, oldest first. Raises NotFound for an unknown id."""
-        files = {one.file.id: one.file for one in every if self.filter in (None, one.file.status)}
-        ids = [*files] if self.order == "asc" else [*files][::-1]
-        shown, more = between(ids, after=self.after, before=self.before, limit=self.limit)
+    def page(self, oldest_first: Sequence[Attached]) -> VectorStoreFilePage:
+        """Return the page of these files. Raises NotFound for an unknown id."""
+        files = {one.file.id: one.file for one in oldest_first if self.filter in (None, one.file.status)}
+        shown, more = self.between([*files])
         return VectorStoreFilePage.of([files[one] for one in shown], shown, has_more=more)
 
 
-PagingDep: TypeAlias = Annotated[FilePaging, Depends()]
+FilePagingDep: TypeAlias = Annotated[FilePaging, Depends()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +121,11 @@ async def create_vector_store(asking: AskingDep, vector_stores: VectorStoresDep)
 
 @router.get("", dependencies=[Room])
 async def list_vector_stores(
-    vector_stores: VectorStoresDep,
-    principal: PrincipalDep,
-    limit: Limit = 20,
-    order: Order = "desc",
-    after: Cursor = None,
-    before: Cursor = None,
+    vector_stores: VectorStoresDep, principal: PrincipalDep, paging: Annotated[Paging, Depends()]
 ) -> VectorStorePage:
     """List the tenant's vector stores."""
-    found, more = await vector_stores.records.page(
-        principal.tenant, limit=limit, after=after, before=before, newest_first=order == "desc"
-    )
+    shown, more = paging.between(await vector_stores.records.table.ids(principal.tenant))
+    found = await vector_stores.records.some(principal.tenant, shown)
     return VectorStorePage.of(found, [one.id for one in found], has_more=more)
 
 
@@ -157,7 +167,7 @@ async def attach_file(store: StoreDep) -> VectorStoreFile:
 
 
 @router.get("/{vector_store_id}/files", dependencies=[Room])
-async def list_vector_store_files(store: StoreDep, paging: PagingDep) -> VectorStoreFilePage:
+async def list_vector_store_files(store: StoreDep, paging: FilePagingDep) -> VectorStoreFilePage:
     """List the files of a vector store."""
     await store.records.get(*store.place)
     return paging.page(await store.records.files(*store.place))
@@ -206,6 +216,6 @@ async def cancel_file_batch(store: StoreDep, batch_id: str) -> VectorStoreFileBa
 
 
 @router.get("/{vector_store_id}/file_batches/{batch_id}/files", dependencies=[Room])
-async def list_files_of_batch(store: StoreDep, batch_id: str, paging: PagingDep) -> VectorStoreFilePage:
+async def list_files_of_batch(store: StoreDep, batch_id: str, paging: FilePagingDep) -> VectorStoreFilePage:
     """List the files of a batch."""
     return paging.page(await store.records.batch(*store.place, batch_id))

@@ -84,13 +84,11 @@ def _same(value: str | bool | float | None, other: str | bool | float) -> bool:
 
 def _order(value: str | bool | float | None, other: str | bool | float) -> int | None:
     """Return the order of two numbers or two texts; None for values that have no order."""
-    if isinstance(value, bool) or isinstance(other, bool):
-        return None
     if isinstance(value, str) and isinstance(other, str):
         return (value > other) - (value < other)
-    if isinstance(value, int | float) and isinstance(other, int | float):
-        return (value > other) - (value < other)
-    return None
+    if value is None or isinstance(value, str | bool) or isinstance(other, str | bool):
+        return None
+    return (value > other) - (value < other)
 
 
 FileId: TypeAlias = Annotated[str, Field(min_length=1, max_length=64)]

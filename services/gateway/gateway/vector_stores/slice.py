@@ -1,8 +1,9 @@
 """Bundles the records of vector stores, the queue of their files, and where their texts are; searches their chunks."""
 
 import math
+import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Final, TypeAlias, cast
@@ -32,6 +33,7 @@ from memloop_clients import StoreClient
 from memloop_service import of_app
 from memloop_state.link import State
 from memloop_state.room import Room
+from memloop_state.steps import id_at
 
 _IDS_OF_A_CONDITION: Final = 200
 _DECIMALS: Final = 4
@@ -48,45 +50,6 @@ def chunks_in(tenant: str, store_id: str) -> Scope:
 def chunks_of_file(tenant: str, store_id: str, file_id: str) -> Namespace:
     """Return where the chunks of one file are."""
     return Namespace(tenant=f"files:{tenant}", user_id=store_id, agent_id=file_id)
-
-
-async def found_in(
-    store: StoreClient, where: Scope, query: str, asked: SearchFields, files: Sequence[Attached], max_tokens: int | None
-) -> list[Found]:
-    """Return the best chunks of these files that are indexed and pass the filters, best first."""
-    shown = {
-        one.file.id: one
-        for one in files
-        if one.file.status == "completed" and (asked.filters is None or passes(asked.filters, one.file.attributes))
-    }
-    if not shown:
-        return []
-    ids = sorted(shown)
-    groups: list[JsonValue] = [
-        {"agent_id": {"in": [*ids[start : start + _IDS_OF_A_CONDITION]]}}
-        for start in range(0, len(ids), _IDS_OF_A_CONDITION)
-    ]
-    request = StoreSearch(
-        namespace=where,
-        query=query,
-        top_k=asked.max_num_results,
-        filters=None if len(shown) == len(files) else {"OR": groups},
-        max_tokens=max_tokens,
-    )
-    hits = (await store.search(request)).results
-    found = [_found(hit, shown) for hit in hits if hit.item.agent_id in shown]
-    least = asked.ranking_options.score_threshold if asked.ranking_options is not None else 0.0
-    return [one for one in found if one.score >= least]
-
-
-def _found(hit: SearchHit, files: Mapping[str, Attached]) -> Found:
-    """Return the result. The memory store's score is a cosine and more, so it is pressed between 0 and 1."""
-    one = files[hit.item.agent_id or ""]
-    score = round(math.tanh(max(0.0, hit.score)), _DECIMALS)
-    content = (SearchContent(text=hit.item.memory),)
-    return Found(
-        file_id=one.file.id, filename=one.filename, score=score, attributes=one.file.attributes, content=content
-    )
 
 
 INDEX_QUEUE: Final = "vector-stores"
@@ -147,7 +110,7 @@ class VectorStores:
                     attributes=cast("dict[str, AttributeValue]", attributes),
                     chunking_strategy=one.chunks,
                 ),
-                self.records.new_job(tenant),
+                id_at("vsj_", tenant, secrets.token_hex(16)),
                 known[one.file_id],
                 batch,
             )
@@ -165,7 +128,7 @@ class VectorStores:
             if kept := [one for file_id, one in there.items() if file_id not in queued]:
                 await self.records.attach(tenant, store_id, kept)
             for file_id in each.keys() - there.keys():
-                await self.records.detach(tenant, store_id, file_id)
+                await self.records.table.delete_row(tenant, store_id, file_id)
             raise
         await self.queue.indexes.remove(_ATTACHING, line)
         await self.records.used(tenant, store_id)
@@ -190,8 +153,7 @@ class VectorStores:
     async def detach(self, tenant: str, store_id: str, file_id: str) -> None:
         """Take a file out of a vector store; a running job notices. Raises NotFound."""
         await self.records.file(tenant, store_id, file_id)
-        await self.records.detach(tenant, store_id, file_id)
-        await self.store.erase(chunks_of_file(tenant, store_id, file_id))
+        await self._take_out(tenant, store_id, file_id)
 
     async def delete(self, tenant: str, store_id: str) -> None:
         """Delete a vector store with its chunks; the files stay. Raises NotFound."""
@@ -205,10 +167,31 @@ class VectorStores:
     ) -> list[Found]:
         """Return the best chunks, best first. Raises NotFound, Conflict for an expired vector store."""
         await self.open_store(tenant, store_id)
-        files = await self.records.files(tenant, store_id)
-        found = await found_in(self.store, chunks_in(tenant, store_id), query, asked, files, max_tokens)
+        every = await self.records.files(tenant, store_id)
+        files = {
+            one.file.id: one
+            for one in every
+            if one.file.status == "completed" and (asked.filters is None or passes(asked.filters, one.file.attributes))
+        }
+        found = list[Found]()
+        if files:
+            ids = sorted(files)
+            groups: list[JsonValue] = [
+                {"agent_id": {"in": [*ids[start : start + _IDS_OF_A_CONDITION]]}}
+                for start in range(0, len(ids), _IDS_OF_A_CONDITION)
+            ]
+            request = StoreSearch(
+                namespace=chunks_in(tenant, store_id),
+                query=query,
+                top_k=asked.max_num_results,
+                filters=None if len(files) == len(every) else {"OR": groups},
+                max_tokens=max_tokens,
+            )
+            hits = (await self.store.search(request)).results
+            found = [_found(hit, one) for hit in hits if (one := files.get(hit.item.agent_id or ""))]
         await self.records.used(tenant, store_id)
-        return found
+        least = asked.ranking_options.score_threshold if asked.ranking_options is not None else 0.0
+        return [one for one in found if one.score >= least]
 
     async def file_search(self, tenant: str, tool: FileSearch, query: str, *, max_tokens: int) -> list[Found]:
         """Return the best chunks of the tool's vector stores. Raises as ``search``."""
@@ -239,9 +222,8 @@ class VectorStores:
 
     async def forget_file(self, tenant: str, file_id: str) -> None:
         """Take a file out of all vector stores."""
-        for store_id in await self.records.with_file(tenant, file_id):
-            await self.records.detach(tenant, store_id, file_id)
-            await self.store.erase(chunks_of_file(tenant, store_id, file_id))
+        for store_id in await self.records.table.with_row(tenant, file_id):
+            await self._take_out(tenant, store_id, file_id)
 
     async def sweep(self) -> None:
         """Queue the jobs of files whose attaching ended before that; empty vector stores that have expired."""
@@ -251,13 +233,26 @@ class VectorStores:
                     if one.file.status == "in_progress":  # one that has its job gets no other
                         await self.queue.submit(_job(tenant, one, again=True, queue=self.queue))
             await self.queue.indexes.remove(_ATTACHING, *lines)
-        for tenant, store_id in await self.records.expired():
+        for tenant, store_id in await self.records.table.ended():
             await self.records.clear(tenant, store_id)
             await self._erase(tenant, store_id)
+
+    async def _take_out(self, tenant: str, store_id: str, file_id: str) -> None:
+        await self.records.table.delete_row(tenant, store_id, file_id)
+        await self.store.erase(chunks_of_file(tenant, store_id, file_id))
 
     async def _erase(self, tenant: str, store_id: str) -> None:
         where = chunks_in(tenant, store_id)
         await self.store.erase(Namespace(tenant=where.tenant, user_id=store_id))
+
+
+def _found(hit: SearchHit, one: Attached) -> Found:
+    """Return the result. The memory store's score is a cosine and more, so it is pressed between 0 and 1."""
+    score = round(math.tanh(max(0.0, hit.score)), _DECIMALS)
+    content = (SearchContent(text=hit.item.memory),)
+    return Found(
+        file_id=one.file.id, filename=one.filename, score=score, attributes=one.file.attributes, content=content
+    )
 
 
 def open_vector_stores(
