@@ -16,7 +16,7 @@ import xlrd
 from gateway.extract.number_formats import BUILT_IN, shower
 from gateway.extract.number_places import Show
 from gateway.extract.package import Package
-from gateway.extract.sheet_cells import Row
+from gateway.extract.sheets import Row
 from gateway.extract.source import Source
 
 _ROW, _RK, _ERROR, _REAL, _FORMULA_REAL, _FORMULA_ERROR = 0, 2, 3, 5, 9, 11
@@ -24,6 +24,7 @@ _FORMAT, _STYLE, _STYLES_BEGIN, _STYLES_END, _WORKBOOK, _SHEET = 44, 47, 617, 61
 _AUTHOR, _COMMENT, _COMMENT_TEXT = 632, 635, 637
 _BEHIND: Final = 1 << 20
 """A row behind the last one of a sheet."""
+_ERROR_TEXT: Final = "#ERROR!"
 _PLAIN: Final = "the formats of some numbers"
 
 
@@ -69,11 +70,6 @@ def cells_of_xlsb(package: Package, main: str) -> dict[str, Iterator[Row]]:
     }
 
 
-def _error_text(code: int) -> str:
-    """Return what a cell with an error shows."""
-    return xlrd.error_text_from_code.get(code, "#ERROR!")
-
-
 def _records(package: Package, name: str) -> Iterator[tuple[int, bytes]]:
     """Yield the records of a part; none behind one that is cut off."""
     raw, at = package.archive.read(name), 0
@@ -107,7 +103,7 @@ def _rows_of_xlsb(package: Package, sheet: str, shows: Sequence[Show | None]) ->
                 yield at, cells
             at, cells = int.from_bytes(data[:4], "little"), {}
         elif kind in (_ERROR, _FORMULA_ERROR):
-            cells[int.from_bytes(data[:4], "little")] = _error_text(data[8])
+            cells[int.from_bytes(data[:4], "little")] = xlrd.error_text_from_code.get(data[8], _ERROR_TEXT)
         elif kind in (_RK, _REAL, _FORMULA_REAL):
             show = shows[int.from_bytes(data[4:7], "little")]
             if show is not None:
@@ -161,7 +157,7 @@ def _rows_of_xls(book: xlrd.Book, name: str, shows: Sequence[Show | None]) -> It
         cells = dict[int, str]()
         for column, cell in enumerate(sheet.row(number)):
             if cell.ctype == xlrd.XL_CELL_ERROR:
-                cells[column] = _error_text(cell.value)
+                cells[column] = xlrd.error_text_from_code.get(cell.value, _ERROR_TEXT)
             elif cell.ctype in (xlrd.XL_CELL_NUMBER, xlrd.XL_CELL_DATE) and (show := shows[cell.xf_index]) is not None:
                 cells[column] = show(cell.value)
         if cells:

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from gateway.extract.encoding import decoded, label_in
-from gateway.extract.numerals import numeral
 from gateway.extract.plain import charset_of
-from gateway.extract.source import Source, Unreadable
+from gateway.extract.source import Source, Unreadable, numeral
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser

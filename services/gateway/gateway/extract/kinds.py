@@ -10,7 +10,7 @@ from unicodedata import normalize
 
 from gateway.extract.encoding import BOMS
 from gateway.extract.plain import notebook, plain
-from gateway.extract.source import PDF_WITHIN, Reader, Source, Unreadable
+from gateway.extract.source import PDF_WITHIN, Source, Unreadable
 
 _BLOCK_BYTES: Final = 1 << 20
 _UNZIPPED_BYTES: Final = 256 << 20
@@ -45,37 +45,33 @@ def text_of(source: BinaryIO, *, name: str, media_type: str, ocr: str, notes: li
 
 
 def _read(source: Source) -> Iterator[str]:
-    return reader_of(source)(source)
-
-
-def reader_of(source: Source) -> Reader:
-    """Return the reader of the file's format. Raises Unreadable for a format without one."""
+    """Return the text by the reader of the file's format. Raises Unreadable for a format without one."""
     head, name = source.head, source.name
     if b"%PDF-" in head[:PDF_WITHIN] or (name.endswith(".pdf") and _OBJECT.search(head, 0, PDF_WITHIN)):
         from gateway.extract.pdf import pdf
 
-        return pdf
+        return pdf(source)
     if head.lstrip().startswith(b"PK\x03\x04"):
-        return _zipped
+        return _zipped(source)
     if head.startswith(_OLE):
-        return _ole
+        return _ole(source)
     if head.startswith(_PICTURES) or (head.startswith(b"RIFF") and head[8:12] == b"WEBP"):
         from gateway.extract.ocr import picture
 
-        return picture
+        return picture(source)
     if head.startswith(_ARCHIVES) or name.endswith(_ARCHIVE_NAMES) or head[257:262] == b"ustar":
         raise Unreadable(_ARCHIVE)
     if head.lstrip().startswith(b"{\\rtf"):
         from gateway.extract.rtf import rtf
 
-        return rtf
+        return rtf(source)
     if name.endswith(_BY_NAME):
         raise Unreadable(_OTHER)
     return _written(source)
 
 
-def _written(source: Source) -> Reader:
-    """Return the reader of a format that is text."""
+def _written(source: Source) -> Iterator[str]:
+    """Return the text of a format that is text."""
     headings = _HEADINGS.match(source.head)
     if (
         source.name.endswith((".eml", ".mbox", ".mbx", ".mht", ".mhtml"))
@@ -85,19 +81,19 @@ def _written(source: Source) -> Reader:
     ):
         from gateway.extract.mail import mail
 
-        return mail
+        return mail(source)
     start = source.head.lstrip(b"".join(BOMS) + b" \t\r\n\0")[:200].replace(b"\0", b"").lower()
     is_page = start.startswith((b"<!doctype html", b"<html")) and not source.name.endswith((".txt", ".md"))
     is_page |= start.startswith(b"<") and not start.startswith(b"<?xml") and source.name.endswith(_OFTEN_PAGES)
     if source.name.endswith((".html", ".htm", ".xhtml")) or "html" in source.media_type or is_page:
         from gateway.extract.html import html
 
-        return html
+        return html(source)
     if source.name.endswith((".fodt", ".fods", ".fodp")):
         from gateway.extract.opendocument import flat
 
-        return flat
-    return notebook if source.name.endswith(".ipynb") else plain
+        return flat(source)
+    return notebook(source) if source.name.endswith(".ipynb") else plain(source)
 
 
 def _zipped(source: Source) -> Iterator[str]:
@@ -118,11 +114,36 @@ def _zipped(source: Source) -> Iterator[str]:
 
             yield from opendocument(source, archive)
         elif "[Content_Types].xml" in names:
-            from gateway.extract.office import office
-
-            yield from office(source, archive, raw)
+            yield from _office(source, archive, raw)
         else:
             raise Unreadable(_ARCHIVE)
+
+
+def _office(source: Source, archive: zipfile.ZipFile, raw: bytes) -> Iterator[str]:
+    """Return the text of a document, presentation or workbook, by the kind of its main part."""
+    from gateway.extract.package import Package
+
+    package = Package(archive)
+    main = next(iter(package.linked("", "officeDocument")), "")
+    root = None if main.endswith(".bin") else package.part(main)  # a binary workbook
+    if main.endswith(".bin") or (root is not None and root.tag == "workbook"):
+        from gateway.extract.sheets import comments_and_boxes, sheets, shown_cells
+
+        if root is None:
+            from gateway.extract.binary_cells import cells_of_xlsb, in_binary
+
+            return sheets(source, raw, shown=in_binary(source, partial(cells_of_xlsb, package, main)))
+        beside = comments_and_boxes(package, main, root)
+        return sheets(source, raw, beside, shown_cells(source, package, main, root))
+    if root is not None and root.tag == "document":
+        from gateway.extract.word import word
+
+        return word(source, package, main, root)
+    if root is not None and root.tag == "presentation":
+        from gateway.extract.slides import slides
+
+        return slides(source, package, main, root)
+    raise Unreadable("the archive or document format is not supported")
 
 
 def _ole(source: Source) -> Iterator[str]:

@@ -6,14 +6,13 @@ Cells are read as they are shown: calamine has no formats, reads ``#DIV/0!`` as 
 import re
 from collections.abc import Iterator
 from io import BytesIO
-from typing import Final
+from typing import Final, TypeAlias
 from zipfile import ZipFile
 
 from gateway.extract.number_formats import with_minus
 from gateway.extract.number_places import plain
-from gateway.extract.numerals import column, numeral
 from gateway.extract.package import Element, parsed, words
-from gateway.extract.source import PAGE_END, Source, Unreadable, place
+from gateway.extract.source import PAGE_END, Source, Unreadable, column, numeral, place
 
 _LEFT: Final = frozenset(
     {"tracked-changes", "note-citation", "forms", "variable-decls", "sequence-decls", "creator", "date", "ruby-text"}
@@ -24,6 +23,8 @@ _SIGNS: Final = {"tab": "\t", "line-break": "\n"}
 _MOST_SPACES: Final = 1000
 _DURATION = re.compile(r"PT(\d+)H(\d+)M(\d+)(?:[.,]\d+)?S")
 _NUMBERS: Final = frozenset({"float", "currency", "percentage"})
+_Numbers: TypeAlias = dict[tuple[str, int], tuple[str, str]]
+"""The kinds of automatic numbers and what follows these, by the style and level of a list."""
 
 
 def flat(source: Source) -> Iterator[str]:
@@ -53,7 +54,14 @@ def opendocument(source: Source, archive: ZipFile) -> Iterator[str]:
         return
     _put_formulas(body, archive)
     source.note(sum(1 for _ in body.iter("image")), "picture", "pictures")
-    numbers = _Numbers(root)
+    numbers: _Numbers = {
+        (style.get("name", ""), int(level.get("level", "1"))): (
+            level.get("num-format", ""),
+            level.get("num-suffix", ""),
+        )
+        for style in root.iter("list-style")
+        for level in style.iter("list-level-style-number")
+    }
     if kind == "presentation":
         for number, page in enumerate(body.iter("page"), start=1):
             yield place("slide", number, "".join(_lines(page, numbers)), title=page.get("name", ""))
@@ -79,24 +87,6 @@ def opendocument(source: Source, archive: ZipFile) -> Iterator[str]:
 def _in_one(element: Element) -> str:
     """Return the paragraphs inside an element as one line."""
     return " ".join(" ".join("".join(_words(line)) for line in element.iter("p")).split())
-
-
-class _Numbers:
-    """The automatic numbers of lists, by the names of their styles."""
-
-    def __init__(self, root: Element) -> None:
-        self._formats = {
-            style.get("name", ""): {
-                int(level.get("level", "1")): (level.get("num-format", ""), level.get("num-suffix", ""))
-                for level in style.iter("list-level-style-number")
-            }
-            for style in root.iter("list-style")
-        }
-
-    def label(self, style: str, level: int, number: int) -> str:
-        """Return the number before an item, with a space; empty for a list without numbers."""
-        kind, suffix = self._formats.get(style, {}).get(level, ("", ""))
-        return f"{numeral(number, kind)}{suffix} " if kind else ""
 
 
 def _put_formulas(body: Element, archive: ZipFile) -> None:
@@ -164,7 +154,8 @@ def _lines(element: Element, numbers: _Numbers, *, style: str = "", level: int =
         elif child.tag == "list-item":
             count += 1
             lines = _lines(child, numbers, style=style, level=level)
-            yield numbers.label(style, level, count) + next(lines, "")
+            kind, suffix = numbers.get((style, level), ("", ""))
+            yield (f"{numeral(count, kind)}{suffix} " if kind else "") + next(lines, "")
             yield from lines
         elif child.tag not in _LEFT:
             yield from _lines(child, numbers, style=style, level=level)

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from gateway.extract.numerals import numeral
 from gateway.extract.package import Element, Package, drawn, words
-from gateway.extract.source import Source, place
+from gateway.extract.source import Source, numeral, place
 
 _KINDS: Final = (("alphaLc", "a"), ("alphaUc", "A"), ("romanLc", "i"), ("romanUc", "I"))
 _BESIDE: Final = {"notesSlide": "notes", "comments": "comment"}

@@ -1,9 +1,9 @@
-"""What a reader of one format gets, and how it writes the places of its text."""
+"""What a reader of one format gets, and how it writes the places of its text and the numbers of lists."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
-from typing import BinaryIO, Final, TypeAlias
+from typing import BinaryIO, Final
 
 PAGE_END: Final = "\f"
 """Stands at the end of each page, as in a text for a printer; a text without one has no pages."""
@@ -12,6 +12,13 @@ PDF_WITHIN: Final = 1024
 _NAME_CHARS: Final = 100
 _MAX_DEPTH: Final = 4
 _NOTED_PAGES: Final = 20
+_ROMAN: Final = (
+    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x")),
+    *((9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
+)
+_HIGHEST: Final = 100_000
+_LETTERS: Final = 26
+_MOST_LETTERS: Final = 9
 
 
 class Unreadable(Exception):
@@ -63,9 +70,6 @@ class Source:
             self.notes.append(f"{fault}: {shown}{', ...' if len(numbers) > _NOTED_PAGES else ''}")
 
 
-Reader: TypeAlias = Callable[[Source], Iterator[str]]
-
-
 def place(kind: str, number: int, text: str, *, title: str = "") -> str:
     """Return the text of a page, slide, sheet, chapter or mail: under its label, with the end of its page."""
     if not text.strip():
@@ -73,3 +77,25 @@ def place(kind: str, number: int, text: str, *, title: str = "") -> str:
     named = " ".join(title.split())[:_NAME_CHARS]
     label = f"{kind} {number}: {named}" if named else f"{kind} {number}"
     return f"[{label}]\n\n{text.replace(PAGE_END, chr(10))}\n\n{PAGE_END}"
+
+
+def numeral(count: int, kind: str) -> str:
+    """Return a number as ``kind`` writes one: ``a``, ``A``, ``i``, ``I`` or any digits."""
+    if not 0 < count < _HIGHEST or kind not in ("a", "A", "i", "I"):
+        return str(count)
+    if kind in ("a", "A"):
+        return chr(ord(kind) + (count - 1) % _LETTERS) * min(1 + (count - 1) // _LETTERS, _MOST_LETTERS)
+    roman = ""
+    for value, sign in _ROMAN:
+        roman += sign * (count // value)
+        count %= value
+    return roman.upper() if kind == "I" else roman
+
+
+def column(index: int) -> str:
+    """Return the name of a spreadsheet's column, which are counted from 0: A to Z, then AA."""
+    name, number = "", index + 1
+    while number:
+        number, rest = divmod(number - 1, _LETTERS)
+        name = chr(ord("A") + rest) + name
+    return name

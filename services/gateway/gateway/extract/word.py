@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from gateway.extract.numerals import numeral
 from gateway.extract.package import Element, Package, drawn
-from gateway.extract.source import PAGE_END, Source
+from gateway.extract.source import PAGE_END, Source, numeral
 from gateway.extract.symbols import FORMULAS, RAISED, in_line, is_raised, sign, with_powers
 
 _LEVELS: Final = 9
