@@ -40,25 +40,7 @@ async def open_collection(
             code="window_exceeded",
         )
     indexes = [await chunk_index(storage, file.text, splitter, chunk_tokens=piece_tokens) for file in files]
-    return Collection(_Texts(storage, tuple(files), indexes), label_tokens, chunk_tokens)
-
-
-class Collection:
-    """A ``ReadDocument`` of several files."""
-
-    def __init__(self, texts: "_Texts", label_tokens: int, chunk_tokens: int) -> None:
-        self._texts = texts
-        self.chunks = _Packed(texts, label_tokens, chunk_tokens)
-        self.plain: Chunks = _Plain(texts)
-
-    async def place(self, span: TextSpan) -> Place:
-        """See ``ReadDocument``."""
-        texts = self._texts
-        piece = texts.pieces[span.chunk]
-        file, start = texts.files[piece.file], span.start - texts.starts[piece.file]
-        page = await page_of(texts.opened(piece.file), piece.number, start)
-        end = start + span.end - span.start
-        return Place(self.chunks.holding(span.chunk), start, end, file.file_id, file.filename, page)
+    return Collection(storage, files, indexes, label_tokens, chunk_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +51,21 @@ class _Piece:
     number: int
 
 
-class _Texts:
-    """The files' texts. Holds all indexes, and blocks of a few texts."""
+class Collection:
+    """A ``ReadDocument`` of several files. Holds all indexes, and blocks of a few texts."""
 
-    def __init__(self, storage: Storage, files: tuple[ReadableFile, ...], indexes: Sequence[ChunkIndex]) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        files: Sequence[ReadableFile],
+        indexes: Sequence[ChunkIndex],
+        label_tokens: int,
+        chunk_tokens: int,
+    ) -> None:
         self._storage = storage
+        self._files = files
         self._indexes = indexes
         self._opened: OrderedDict[int, StoredChunks] = OrderedDict()
-        self.files = files
         counts = [len(index.tokens) for index in indexes]
         self.pieces = [_Piece(file, number) for file, count in enumerate(counts) for number in range(count)]
         self.starts = array("Q", [0])
@@ -84,11 +73,21 @@ class _Texts:
         for index in indexes:
             chars = index.char_ends[-1] if index.char_ends else 0
             self.starts.append(self.starts[-1] + chars + len(_GAP))
+        self.chunks = _Packed(self, label_tokens, chunk_tokens)
+        self.plain: Chunks = _Plain(self)
+
+    async def place(self, span: TextSpan) -> Place:
+        """See ``ReadDocument``."""
+        piece = self.pieces[span.chunk]
+        file, start = self._files[piece.file], span.start - self.starts[piece.file]
+        page = await page_of(self.opened(piece.file), piece.number, start)
+        end = start + span.end - span.start
+        return Place(self.chunks.holding(span.chunk), start, end, file.file_id, file.filename, page)
 
     def opened(self, file: int) -> StoredChunks:
         """Return a file's chunks."""
         if file not in self._opened:
-            self._opened[file] = StoredChunks(self._storage, self.files[file].text, self._indexes[file])
+            self._opened[file] = StoredChunks(self._storage, self._files[file].text, self._indexes[file])
         self._opened.move_to_end(file)
         chunks = self._opened[file]
         while len(self._opened) > _TEXTS_OPEN:
@@ -107,13 +106,13 @@ class _Texts:
 
     def label(self, piece: _Piece) -> str:
         """Return the line above a piece."""
-        return _label(self.files[piece.file].filename, self._indexes[piece.file].page_at(piece.number))
+        return _label(self._files[piece.file].filename, self._indexes[piece.file].page_at(piece.number))
 
 
 class _Packed:
     """The ``Chunks`` that the model reads. Positions count the characters that it reads."""
 
-    def __init__(self, texts: _Texts, label_tokens: int, chunk_tokens: int) -> None:
+    def __init__(self, texts: Collection, label_tokens: int, chunk_tokens: int) -> None:
         self._texts = texts
         self._first: list[int] = []
         """The first piece of each chunk."""
@@ -162,7 +161,7 @@ class _Packed:
 class _Plain:
     """The files' texts joined with gaps, in pieces."""
 
-    def __init__(self, texts: _Texts) -> None:
+    def __init__(self, texts: Collection) -> None:
         self._texts = texts
 
     def __len__(self) -> int:

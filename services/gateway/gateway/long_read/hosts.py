@@ -10,7 +10,7 @@ from gateway.long_read.documents import release_document
 from gateway.long_read.plan import ReadingPlan
 from gateway.long_read.progress import Publish
 from gateway.long_read.reading import Reading
-from gateway.long_read.records import TERMINAL, ReadJob, ReadRecords, terminal_event
+from gateway.long_read.records import TERMINAL, ReadJob, terminal_event
 from gateway.long_read.run import ReadingTools, new_record, run_read
 from gateway.queue import Hold, JobCancelled, JobGone, JobResult, JournalCheckpoints, Lease, is_outage
 from memloop.wire.errors import (
@@ -39,13 +39,12 @@ class ForegroundRead:
         self._job = job
         self._plan = plan
         self._tools = tools
-        self._records = tools.records
         self._record = new_record(job, status="in_progress")
         self._next = 0
 
     async def open(self) -> None:
         """Store the read, so that clients can get and cancel it. Raises Unavailable, Erased."""
-        await self._records.open(self._job, self._record)
+        await self._tools.records.open(self._job, self._record)
 
     async def run(self, emit: Emit = discard) -> LongRead:
         """Run the read and return its final record; ``emit`` gets every event, the terminal one in any case.
@@ -56,7 +55,7 @@ class ForegroundRead:
         async def publish(event: ReadEvent, record: LongRead) -> None:
             self._record = record
             try:
-                await self._records.publish(event, record, foreground=True)
+                await self._tools.records.publish(event, record, foreground=True)
             except JobCancelled:
                 await send(event)
                 raise
@@ -67,7 +66,16 @@ class ForegroundRead:
             await emit(event)
 
         try:
-            record = await self._read(publish)
+            record = await run_read(
+                self._job,
+                self._record,
+                plan=self._plan,
+                tools=self._tools,
+                checkpoints=None,
+                publish=publish,
+                started_at=time.time(),
+                first_sequence=0,
+            )
         except JobCancelled:
             return await self._end(self._record.ended("cancelled"), emit)
         except JobGone:
@@ -80,31 +88,18 @@ class ForegroundRead:
         except asyncio.CancelledError:
             await asyncio.shield(self._end(self._record.ended("cancelled"), discard))
             raise
-        self._tools.metrics.longread_ended.labels(record.status).inc()
-        return record
-
-    async def _read(self, publish: Callable[[ReadEvent, LongRead], Awaitable[None]]) -> LongRead:
-        try:
-            return await run_read(
-                self._job,
-                self._record,
-                plan=self._plan,
-                tools=self._tools,
-                checkpoints=None,
-                publish=publish,
-                started_at=time.time(),
-                first_sequence=0,
-            )
         finally:
             with suppress(DependencyError):
                 await release_document(self._job, self._tools.files)
+        self._tools.metrics.longread_ended.labels(record.status).inc()
+        return record
 
     async def _end(self, record: LongRead, emit: Emit, outcome: str = "cancelled") -> LongRead:
         """Store and emit the end, as far as the state is reachable."""
         self._tools.metrics.longread_ended.labels(outcome).inc()
         event = terminal_event(record, self._next)
         with suppress(DependencyError, JobGone):
-            await self._records.publish(event, record, foreground=True)
+            await self._tools.records.publish(event, record, foreground=True)
         await emit(event)
         return record
 
@@ -114,11 +109,8 @@ class ReadHandler:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
+        self._records = reading.records
         self._metrics = reading.backend.metrics
-
-    @property
-    def _records(self) -> ReadRecords:
-        return self._reading.records
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Run the read from the end of its journal. A request that can never succeed fails without a retry."""

@@ -10,15 +10,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final, TypeAlias, cast
-
-from pydantic import model_validator
+from typing import Final, TypeAlias
 
 from gateway.files import Blob, ReadableFile
 from gateway.queue import DEFAULT_TIER, JobCancelled, LaneQueue, Submission
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
-from memloop.wire.chat import Json
 from memloop.wire.errors import Erased, NotFound, OtherTenants
 from memloop.wire.lists import Deleted, ListPage
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
@@ -73,16 +70,6 @@ class ReadJob(Wire):
     def content(self) -> str:
         """A name of the document's content: equal for reads of equal files."""
         return "+".join(blob.sha256 for blob in self.blobs) or self.read_id
-
-    @model_validator(mode="before")
-    @classmethod
-    def _model_of_request(cls, data: object) -> object:
-        """Take the model from the request where the job names none: it was queued before an upgrade."""
-        if not isinstance(data, dict):
-            return data
-        job = cast(Json, data)
-        request = job.get("request")
-        return {"model": request.get("model"), **job} if isinstance(request, dict) else job
 
 
 class ReadPage(ListPage[LongRead]):

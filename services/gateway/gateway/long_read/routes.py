@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import ExitStack
 from functools import partial
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -32,8 +32,6 @@ from memloop_service.http import (
     read_ours,
     streams,
 )
-
-Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 
 router = APIRouter(prefix="/v1/long-read", tags=["long-read"], dependencies=[needs("long-read")], responses=ERRORS)
 
@@ -96,7 +94,7 @@ async def estimate_read(asking: AskingDep, reading: ReadingDep) -> Estimate:
 async def list_reads(
     reading: ReadingDep,
     principal: PrincipalDep,
-    limit: Limit = 20,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
     after: Annotated[str | None, Query(max_length=64)] = None,
 ) -> ReadPage:
     """The tenant's reads, newest first."""
