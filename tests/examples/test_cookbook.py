@@ -12,8 +12,8 @@ import pytest
 from openai import OpenAI
 
 from tests.gateway.api_rig import ALICE_KEY
+from tests.gateway.documents import pdf
 from tests.gateway.rig import eventually
-from tests.gateway.test_extraction import pdf
 from tests.gateway.whole import Whole
 
 

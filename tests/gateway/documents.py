@@ -3,16 +3,23 @@
 import io
 import json
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from email.message import EmailMessage
 from typing import Final
 
-from tests.gateway.test_extraction import pdf
+from pypdf import PdfWriter
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject, NumberObject, PdfObject
 
 _TYPES: Final = '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'
 RELATIONS: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 STRICT: Final = "http://purl.oclc.org/ooxml/officeDocument/relationships"
 _WORD: Final = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_WORD_SPACES: Final = (
+    f'xmlns:w="{_WORD}" xmlns:r="{RELATIONS}" xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math" '
+    'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" '
+    'xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape" '
+    'xmlns:v="urn:schemas-microsoft-com:vml"'
+)
 _DRAWN: Final = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _SHOWN: Final = "http://schemas.openxmlformats.org/presentationml/2006/main"
 _CELLS: Final = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -26,13 +33,80 @@ _OPEN_SPACES: Final = (
 )
 
 
-def zipped(**parts: str) -> bytes:
+def of_objects(objects: Sequence[bytes]) -> bytes:
+    """A PDF of these objects; the first one is its root."""
+    raw, places = b"%PDF-1.7\n", list[int]()
+    for number, content in enumerate(objects, start=1):
+        places.append(len(raw))
+        raw += b"%d 0 obj\n%b\nendobj\n" % (number, content)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    count = len(objects) + 1
+    end = b"trailer<</Root 1 0 R/Size %d>>\nstartxref\n%d\n%%%%EOF" % (count, len(raw))
+    return raw + b"xref\n0 %d\n0000000000 65535 f \n" % count + table + end
+
+
+def pdf(*pages: str) -> bytes:
+    """A PDF with a line of text on each page."""
+    writer = PdfWriter()
+    font = DictionaryObject(
+        {NameObject("/Type"): NameObject("/Font"), NameObject("/Subtype"): NameObject("/Type1")}
+        | {NameObject("/BaseFont"): NameObject("/Helvetica")}
+    )
+    for line in pages:
+        writer.add_blank_page(200, 200)
+        _draw(writer, len(writer.pages) - 1, f"BT /F 12 Tf 10 100 Td ({line}) Tj ET", "/Font", {NameObject("/F"): font})
+    return _written(writer)
+
+
+def with_picture(raw: bytes, *, page: int = 0, width: int = 1, height: int = 1, pixels: bytes = b"\0") -> bytes:
+    """The PDF with nothing but a gray picture on a page."""
+    writer = PdfWriter(clone_from=io.BytesIO(raw))
+    picture = DecodedStreamObject()
+    picture.set_data(pixels)
+    picture |= {
+        NameObject("/Type"): NameObject("/XObject"),
+        NameObject("/Subtype"): NameObject("/Image"),
+        NameObject("/Width"): NumberObject(width),
+        NameObject("/Height"): NumberObject(height),
+        NameObject("/BitsPerComponent"): NumberObject(8),
+        NameObject("/ColorSpace"): NameObject("/DeviceGray"),
+    }
+    held = writer._add_object(picture)  # pyright: ignore[reportPrivateUsage] - no public way
+    _draw(writer, page, "200 0 0 200 0 0 cm /I Do", "/XObject", {NameObject("/I"): held})
+    return _written(writer)
+
+
+def _draw(writer: PdfWriter, page: int, content: str, kind: str, held: dict[NameObject, PdfObject]) -> None:
+    drawn = DecodedStreamObject()
+    drawn.set_data(content.encode())
+    writer.pages[page][NameObject("/Contents")] = writer._add_object(drawn)  # pyright: ignore[reportPrivateUsage] - no public way
+    writer.pages[page][NameObject("/Resources")] = DictionaryObject({NameObject(kind): DictionaryObject(held)})
+
+
+def _written(writer: PdfWriter) -> bytes:
+    raw = io.BytesIO()
+    writer.write(raw)
+    return raw.getvalue()
+
+
+def zipped(**parts: str | bytes) -> bytes:
     """An archive; ``__`` in a name is a slash, and the mimetype comes first."""
     raw = io.BytesIO()
     with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in parts.items():
             archive.writestr(name.replace("__", "/"), text)
     return raw.getvalue()
+
+
+def unzipped(raw: bytes) -> dict[str, bytes]:
+    """The parts of an archive."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def changed(raw: bytes, **parts: str | bytes) -> bytes:
+    """The archive with these parts, new or in the place of its own."""
+    return zipped(**unzipped(raw) | parts)
 
 
 def links(*targets: tuple[str, str], space: str = RELATIONS) -> str:
@@ -44,9 +118,9 @@ def links(*targets: tuple[str, str], space: str = RELATIONS) -> str:
     return f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{each}</Relationships>'
 
 
-def word(body: str, *, main: str = "document.xml", space: str = RELATIONS, **parts: str) -> bytes:
+def word(body: str, *, main: str = "document.xml", space: str = RELATIONS, doctype: str = "", **parts: str) -> bytes:
     """A DOCX; further parts go by kind of relation, such as ``numbering`` and ``styles``."""
-    content = f'<w:document xmlns:w="{_WORD}" xmlns:r="{RELATIONS}"><w:body>{body}</w:body></w:document>'
+    content = f"{doctype}<w:document {_WORD_SPACES}><w:body>{body}</w:body></w:document>"
     kinds = links(*((kind, f"{kind}.xml") for kind in parts), space=space)
     whole = {f"word/{kind}.xml": f'<w:{kind} xmlns:w="{_WORD}">{text}</w:{kind}>' for kind, text in parts.items()}
     begun = {"[Content_Types].xml": _TYPES, "_rels/.rels": links(("officeDocument", f"word/{main}"), space=space)}

@@ -2,15 +2,13 @@
 
 import io
 import struct
-import zipfile
 from typing import Final
 
 import pytest
 import xlwt
 
-from tests.gateway.documents import links
-from tests.gateway.test_encodings import noted
-from tests.gateway.test_extraction import text_of
+from tests.gateway.documents import links, zipped
+from tests.gateway.extracting import noted, text_of
 
 CELLS: Final = (
     (0.15, "0%", "15%"),
@@ -80,11 +78,7 @@ def xlsb(*, is_1904: bool = False, cut: int | None = None) -> bytes:
         "xl/comments1.bin": comments + record(637, b"\0" + wide("Ada:\nestimated")),
         "xl/styles.bin": formats + begin + styles + record(618),
     }  # fmt: skip
-    raw = io.BytesIO()
-    with zipfile.ZipFile(raw, "w") as package:
-        for name, part in parts.items():
-            package.writestr(name, part)
-    return raw.getvalue()
+    return zipped(**parts)
 
 
 async def test_cells_of_xls_are_read_as_they_are_shown() -> None:

@@ -10,9 +10,9 @@ import pytest
 from memloop_state.steps import id_at
 from tests.fakes.job_engine import Body, Reply, last_text
 from tests.gateway.api_rig import Api, api
+from tests.gateway.documents import pdf
 from tests.gateway.file_uploads import upload
 from tests.gateway.long_reads import PATH, asked
-from tests.gateway.test_extraction import pdf
 from tests.gateway.test_files import with_storage
 
 TEA = "The tea of the station is called Lapsang. It comes from the hills. "

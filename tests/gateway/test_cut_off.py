@@ -5,9 +5,8 @@ from typing import Final
 
 import pytest
 
-from tests.gateway.bombs import pdf as of_objects
-from tests.gateway.test_encodings import noted
-from tests.gateway.test_extraction import pdf, reason
+from tests.gateway.documents import of_objects, pdf
+from tests.gateway.extracting import noted, reason
 
 PAGES: Final = tuple(f"Room {number} holds the box {number * 7}." for number in range(1, 31))
 NOTE: Final = "left out or replaced: what is missing from the file, which is cut off or damaged"

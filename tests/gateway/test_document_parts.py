@@ -8,9 +8,21 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, NumberObject, TextStringObject
 
-from tests.gateway.documents import PLACED, STRICT, links, mail, opened, paragraph, word, xlsx, zipped
-from tests.gateway.test_encodings import noted
-from tests.gateway.test_extraction import archive, pdf, reason, text_of
+from tests.gateway.documents import (
+    PLACED,
+    STRICT,
+    changed,
+    links,
+    mail,
+    opened,
+    paragraph,
+    pdf,
+    unzipped,
+    word,
+    xlsx,
+    zipped,
+)
+from tests.gateway.extracting import noted, reason, text_of
 
 
 def form(*fields: dict[str, object]) -> bytes:
@@ -160,12 +172,10 @@ async def test_a_cell_of_an_ods_is_read_as_it_is_shown(attributes: str, shown: s
 
 
 async def test_a_book_begins_with_its_title_and_authors() -> None:
-    raw = io.BytesIO(PLACED["a.epub"]("Tea at five."))
-    with zipfile.ZipFile(raw) as book:
-        parts = {name: book.read(name).decode() for name in book.namelist()}
-    told = "<metadata><title>The Whale</title><creator>Ada</creator></metadata><manifest>"
-    parts["o/b.opf"] = parts["o/b.opf"].replace("<manifest>", told)
-    assert await text_of(zipped(**parts), "a.epub") == "The Whale\nAda\n[chapter 1]\n\nTea at five.\n\n\f"
+    raw = PLACED["a.epub"]("Tea at five.")
+    told = b"<metadata><title>The Whale</title><creator>Ada</creator></metadata><manifest>"
+    raw = changed(raw, **{"o/b.opf": unzipped(raw)["o/b.opf"].replace(b"<manifest>", told)})
+    assert await text_of(raw, "a.epub") == "The Whale\nAda\n[chapter 1]\n\nTea at five.\n\n\f"
 
 
 async def test_repeated_cells_of_an_ods_are_counted_and_comments_stand_behind_the_rows() -> None:
@@ -200,8 +210,7 @@ def sheet_of(rows: str) -> bytes:
 
 def _flat(raw: bytes) -> bytes:
     """The content of an OpenDocument file as the one XML file that LibreOffice writes."""
-    with zipfile.ZipFile(io.BytesIO(raw)) as document:
-        return document.read("content.xml").replace(b"office:document-content", b"office:document")
+    return unzipped(raw)["content.xml"].replace(b"office:document-content", b"office:document")
 
 
 @pytest.mark.parametrize("kind", ["odt", "ods", "odp"])
@@ -233,11 +242,11 @@ async def test_a_formula_of_an_odt_stands_in_its_sentence() -> None:
 def with_backslashes(raw: bytes) -> bytes:
     """The archive with folders as some programs of Windows write them."""
     written = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(raw)) as old, zipfile.ZipFile(written, "w") as new:
-        for name in old.namelist():
+    with zipfile.ZipFile(written, "w") as archive:
+        for name, part in unzipped(raw).items():
             entry = zipfile.ZipInfo(name)
             entry.filename = name.replace("/", "\\")
-            new.writestr(entry, old.read(name))
+            archive.writestr(entry, part)
     return written.getvalue()
 
 
@@ -276,13 +285,11 @@ async def test_odd_packages_are_read(raw: bytes, name: str) -> None:
     ids=["whole", "damaged"],
 )
 async def test_comments_and_boxes_stand_behind_the_rows_of_their_sheet(comments: str, told: str) -> None:
-    raw = io.BytesIO(xlsx("Tea", "Coffee"))
-    with zipfile.ZipFile(raw, "a") as package:
-        linked = links(("comments", "../comments.xml"), ("drawing", "../drawing.xml"))
-        package.writestr("xl/worksheets/_rels/s1.xml.rels", linked)
-        package.writestr("xl/comments.xml", comments)
-        package.writestr("xl/drawing.xml", "<d><txBody><p><t>Tea in</t></p><p> <t>a box</t></p></txBody></d>")
-    text = await text_of(raw.getvalue(), "a.xlsx")
+    linked = links(("comments", "../comments.xml"), ("drawing", "../drawing.xml"))
+    boxes = "<d><txBody><p><t>Tea in</t></p><p> <t>a box</t></p></txBody></d>"
+    parts = {"worksheets/_rels/s1.xml.rels": linked, "comments.xml": comments, "drawing.xml": boxes}
+    raw = changed(xlsx("Tea", "Coffee"), **{f"xl/{name}": part for name, part in parts.items()})
+    text = await text_of(raw, "a.xlsx")
     assert text == f"[sheet 1: S1]\n\nTea | 7.5{told}\n\n\f[sheet 2: S2]\n\nCoffee | 7.5\n\n\f"
 
 
@@ -309,7 +316,7 @@ async def test_numbers_of_a_sheet_keep_fifteen_digits(value: str, shown: str) ->
 
 
 async def test_a_mail_is_read_with_its_attachments_and_names_those_it_cannot_read() -> None:
-    files = {"a.docx": PLACED["a.docx"]("Tea at five."), "b.zip": archive(x=b"x"), "c.png": b"\x89PNG"}
+    files = {"a.docx": PLACED["a.docx"]("Tea at five."), "b.zip": zipped(x="x"), "c.png": b"\x89PNG"}
     text, (note,) = await noted(mail("See the note.", attached=files), "a.eml")
     assert text.startswith("Subject: A note\nFrom: ada@example.org\nTo: ben@example.org\n\nSee the note.")
     assert "[attachment: a.docx]\n\nTea at five." in text

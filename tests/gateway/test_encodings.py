@@ -4,9 +4,8 @@ import base64
 
 import pytest
 
-from gateway.files.extraction import extracted
 from tests.gateway.documents import mail
-from tests.gateway.test_extraction import LIMITS, blocks_of, text_of
+from tests.gateway.extracting import noted, text_of
 
 CHINESE = "\u6731\u9555\u57fa\u51fa\u5e2d\u4f1a\u8bae\u3002"
 """Its second letter is in GBK and not in GB 2312."""
@@ -19,13 +18,6 @@ RUSSIAN = (
     "\u0440\u0443\u0441\u0441\u043a\u043e\u043c. "
 )
 FRENCH = "L\u2019\u00e9t\u00e9 d\u00e9j\u00e0 pass\u00e9, on a vu \u00e0 No\u00ebl des \u0153ufs \u00e0 5 \u20ac. "
-
-
-async def noted(raw: bytes, name: str, *, media_type: str = "") -> tuple[str, list[str]]:
-    """The text, and what it lacks."""
-    notes: list[str] = []
-    blocks = extracted(blocks_of(raw), name=name, media_type=media_type, limits=LIMITS, notes=notes)
-    return b"".join([block async for block in blocks]).decode(), notes
 
 
 @pytest.mark.parametrize(

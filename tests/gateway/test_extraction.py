@@ -1,125 +1,24 @@
 """The text of a file, by a process of its own that a hostile file can only end."""
 
 import io
-import zipfile
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 import docx
 import pytest
-from docx.enum.text import WD_BREAK
-from docx.opc.packuri import PackURI
-from docx.opc.part import Part
-from docx.oxml import parse_xml
-from docx.oxml.ns import nsdecls
-from pypdf import PdfWriter
-from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject, NumberObject
 
-from gateway.files.extraction import ExtractionLimits, Unreadable, extracted
-from tests.gateway.bombs import slow_pages
-
-RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-_SPACES = (
-    f'{nsdecls("w", "m")} xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" '
-    'xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape" '
-    'xmlns:v="urn:schemas-microsoft-com:vml"'
-)
-LIMITS = ExtractionLimits(memory_bytes=1 << 29, cpu_s=20, wall_s=240.0, text_bytes=1 << 24)
+from gateway.files.extraction import extracted
+from tests.gateway.documents import paragraph, pdf, with_picture, word, zipped
+from tests.gateway.extracting import LIMITS, reason, text_of
 
 
-async def blocks_of(raw: bytes) -> AsyncGenerator[bytes]:
-    for start in range(0, len(raw), 1 << 16):
-        yield raw[start : start + (1 << 16)]
-
-
-async def text_of(raw: bytes, name: str, *, media_type: str = "", limits: ExtractionLimits = LIMITS) -> str:
-    blocks = extracted(blocks_of(raw), name=name, media_type=media_type, limits=limits, notes=[])
-    return b"".join([block async for block in blocks]).decode()
-
-
-async def reason(raw: bytes, name: str, limits: ExtractionLimits = LIMITS) -> str:
-    with pytest.raises(Unreadable) as refused:
-        await text_of(raw, name, limits=limits)
-    return str(refused.value)
-
-
-def pdf(*pages: str, password: str = "") -> bytes:
-    """A PDF with a line of text on each page."""
-    writer = PdfWriter()
-    font = DictionaryObject(
-        {NameObject("/Type"): NameObject("/Font"), NameObject("/Subtype"): NameObject("/Type1")}
-        | {NameObject("/BaseFont"): NameObject("/Helvetica")}
-    )
-    for line in pages:
-        page = writer.add_blank_page(200, 200)
-        content = DecodedStreamObject()
-        content.set_data(f"BT /F 12 Tf 10 100 Td ({line}) Tj ET".encode())
-        page[NameObject("/Contents")] = writer._add_object(content)  # pyright: ignore[reportPrivateUsage] - no public way
-        fonts = DictionaryObject({NameObject("/F"): font})
-        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
-    if password:
-        writer.encrypt(password, algorithm="RC4-128")
-    return _written(writer)
-
-
-def scanned(raw: bytes, *, page: int) -> bytes:
-    """The PDF with a picture on a page."""
-    writer = PdfWriter(clone_from=io.BytesIO(raw))
-    picture = DecodedStreamObject()
-    picture.set_data(b"\0")
-    picture |= {
-        NameObject("/Type"): NameObject("/XObject"),
-        NameObject("/Subtype"): NameObject("/Image"),
-        NameObject("/Width"): NumberObject(1),
-        NameObject("/Height"): NumberObject(1),
-        NameObject("/BitsPerComponent"): NumberObject(8),
-        NameObject("/ColorSpace"): NameObject("/DeviceGray"),
-    }
-    pictures = DictionaryObject({NameObject("/I"): writer._add_object(picture)})  # pyright: ignore[reportPrivateUsage] - no public way
-    drawn = DecodedStreamObject()
-    drawn.set_data(b"100 0 0 100 0 0 cm /I Do")
-    writer.pages[page][NameObject("/Contents")] = writer._add_object(drawn)  # pyright: ignore[reportPrivateUsage] - no public way
-    writer.pages[page][NameObject("/Resources")] = DictionaryObject({NameObject("/XObject"): pictures})
-    return _written(writer)
-
-
-def _written(writer: PdfWriter) -> bytes:
-    raw = io.BytesIO()
-    writer.write(raw)
-    return raw.getvalue()
-
-
-def word(*paragraphs: str, cells: tuple[str, ...] = ()) -> bytes:
-    """A DOCX with paragraphs, and a table of one row."""
+def written_by_python_docx() -> bytes:
+    """A DOCX of a paragraph and a table of one row."""
     document, raw = docx.Document(), io.BytesIO()
-    for paragraph in paragraphs:
-        document.add_paragraph(paragraph)
-    if cells:
-        table = document.add_table(1, len(cells))
-        for number, cell in enumerate(cells):
-            table.cell(0, number).text = cell
+    document.add_paragraph("Tea at five")
+    table = document.add_table(1, 2)
+    table.cell(0, 0).text, table.cell(0, 1).text = "a", "b"
     document.save(raw)
-    return raw.getvalue()
-
-
-def word_xml(body: str, **parts: str) -> bytes:
-    """A DOCX whose body and further parts (by the end of their relation's type) are this WordprocessingML."""
-    document, raw = docx.Document(), io.BytesIO()
-    content = parse_xml(f"<w:body {_SPACES}>{body}</w:body>")
-    document.element.replace(document.element.body, content)  # pyright: ignore[reportUnknownMemberType] - no types
-    for kind, xml in parts.items():
-        whole = f"<w:{kind} {_SPACES}>{xml}</w:{kind}>".encode()
-        part = Part(PackURI(f"/word/{kind}.xml"), "application/xml", whole, document.part.package)
-        document.part.relate_to(part, f"{RELATIONS}/{kind}")
-    document.save(raw)
-    return raw.getvalue()
-
-
-def archive(**entries: bytes) -> bytes:
-    raw = io.BytesIO()
-    with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as zipped:
-        for name, content in entries.items():
-            zipped.writestr(name.replace("__", "/"), content)
     return raw.getvalue()
 
 
@@ -134,16 +33,15 @@ def archive(**entries: bytes) -> bytes:
             "a.html",
             "T\n\nTea at five\n& six",
         ),
-        ('<meta charset="latin1"><p>\u00e9t\u00e9'.encode("latin1"), "a.htm", "\u00e9t\u00e9"),
         (
             pdf("Tea at five", "Coffee at six"),
             "renamed.txt",
             "[page 1]\n\nTea at five\n\n\f[page 2]\n\nCoffee at six\n\n\f",
         ),
         (pdf("Tea at five").replace(b"%PDF-1", b"%\xe2\xe3\xcf"), "a.pdf", "[page 1]\n\nTea at five\n\n\f"),
-        (word("Tea at five", cells=("a", "b")), "a.docx", "Tea at five\na | b\n"),
+        (written_by_python_docx(), "a.docx", "Tea at five\na | b\n"),
     ],
-    ids=["text", "markdown with a mark", "UTF-16", "HTML", "HTML in Latin-1", "PDF by its bytes", "no mark", "DOCX"],
+    ids=["text", "markdown with a mark", "UTF-16", "HTML", "PDF by its bytes", "no mark", "DOCX"],
 )
 async def test_the_text_of_every_kind_of_file(raw: bytes, name: str, text: str) -> None:
     assert await text_of(raw, name) == text
@@ -155,38 +53,22 @@ async def test_the_text_of_every_kind_of_file(raw: bytes, name: str, text: str) 
         (b"a\0b", "a.txt", "the file is binary: it contains NUL bytes"),
         (b" \n ", "a.txt", "the file contains no text (a scan?)"),
         (pdf(""), "a.pdf", "the file contains no text (a scan?)"),
-        (pdf("secret", password="x"), "a.pdf", "the file is encrypted"),
         (b"%PDF-1.7\n garbage", "a.pdf", "the file is damaged (PDF)"),
         (b"no pdf", "a.pdf", "the format is unsupported, or the content does not match the file name"),
-        (archive(a=b"x"), "a.docx", "it is an archive; unpack it and send the files in it"),
-        (b"x", "a.tar", "it is an archive; unpack it and send the files in it"),
+        (zipped(a="x"), "a.docx", "it is an archive; unpack it and send the files in it"),
         (b"\x89PNG\r\n", "a.png", "it is a picture, and pictures are not read here (MEMLOOP_OCR)"),
-        (archive(word__document_xml=b"x")[:-40], "a.docx", "the file is damaged (BadZipFile)"),
+        (zipped(word__document_xml="x")[:-40], "a.docx", "the file is damaged (BadZipFile)"),
     ],
-    ids=["NUL", "blank", "scan", "locked", "damaged PDF", "no PDF", "ZIP", "TAR", "picture", "damaged DOCX"],
+    ids=["NUL", "blank", "scan", "damaged PDF", "no PDF", "ZIP", "picture", "damaged DOCX"],
 )
 async def test_a_file_without_text_gets_a_reason(raw: bytes, name: str, why: str) -> None:
     assert await reason(raw, name) == why
-
-
-async def test_a_zip_bomb_is_refused_before_it_is_unpacked() -> None:
-    bomb = archive(**{"word/document.xml": b"<" * (300 << 20)})
-    assert len(bomb) < 1 << 20
-    assert await reason(bomb, "a.docx") == "the unpacked file is too large"
 
 
 async def test_a_file_that_takes_too_much_memory_ends_its_own_process_only() -> None:
     small = replace(LIMITS, memory_bytes=200 << 20)
     deep = b"<p>" + b"<i>x</i>" * (8 << 20)
     assert await reason(deep, "a.html", small) in ("extraction ran out of memory", "the parser crashed")
-
-
-async def test_a_pdf_that_computes_for_ever_is_stopped_by_its_cpu_time() -> None:
-    limits = replace(LIMITS, cpu_s=1)
-    assert (
-        await reason(slow_pages(20_000), "a.pdf", limits)
-        == "the file needs more than 1 s of CPU time, the limit for its size"
-    )
 
 
 async def test_a_process_that_waits_for_ever_is_killed() -> None:
@@ -240,12 +122,12 @@ async def test_links_side_by_side_are_words_of_their_own() -> None:
 
 
 async def test_a_page_of_a_pdf_that_is_a_picture_says_so() -> None:
-    text = await text_of(scanned(pdf("One.", "", "Three."), page=1), "a.pdf")
+    text = await text_of(with_picture(pdf("One.", "", "Three."), page=1), "a.pdf")
     assert "\f[page 2]\n\n[This page is a picture without text.]\n\n\f[page 3]" in text
 
 
 async def test_a_pdf_of_nothing_but_pictures_is_refused() -> None:
-    assert "a scan?" in await reason(scanned(pdf(""), page=0), "a.pdf")
+    assert "a scan?" in await reason(with_picture(pdf(""), page=0), "a.pdf")
 
 
 async def test_each_page_of_a_pdf_is_numbered_and_ends_with_a_form_feed() -> None:
@@ -253,29 +135,19 @@ async def test_each_page_of_a_pdf_is_numbered_and_ends_with_a_form_feed() -> Non
     assert text == "[page 1]\n\nOne.\n\n\f\f[page 3]\n\nThree.\n\n\f"
 
 
+BREAK = '<w:br w:type="page"/>'
+
+
 async def test_hard_page_breaks_of_a_docx_begin_pages() -> None:
-    document, raw = docx.Document(), io.BytesIO()
-    document.add_paragraph("One.")
-    document.add_page_break()
-    document.add_paragraph("Two.")
-    run = document.add_paragraph().add_run()
-    run.add_break(WD_BREAK.PAGE)
-    run.add_text("Three.")
-    document.save(raw)
-    text = await text_of(raw.getvalue(), "a.docx")
-    assert text == "One.\n\f[page 2]\n\n\nTwo.\n\f[page 3]\n\nThree.\n"
+    broken, third = f"<w:p><w:r>{BREAK}</w:r></w:p>", f"<w:p><w:r>{BREAK}<w:t>Three.</w:t></w:r></w:p>"
+    body = paragraph("One.") + broken + paragraph("Two.") + third
+    assert await text_of(word(body), "a.docx") == "One.\n\f[page 2]\n\n\nTwo.\n\f[page 3]\n\nThree.\n"
 
 
 async def test_pages_as_a_word_processor_rendered_them_win_over_hard_breaks() -> None:
-    document, raw = docx.Document(), io.BytesIO()
-    document.add_paragraph("One.")
-    document.add_page_break()
-    paragraph = document.add_paragraph()
-    rendered = parse_xml(f"<w:lastRenderedPageBreak {nsdecls('w')}/>")
-    paragraph.add_run()._r.insert(0, rendered)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
-    paragraph.add_run("Two.")
-    document.save(raw)
-    assert (await text_of(raw.getvalue(), "a.docx")).count("[page ") == 1
+    rendered = "<w:p><w:r><w:lastRenderedPageBreak/><w:t>Two.</w:t></w:r></w:p>"
+    body = f"{paragraph('One.')}<w:p><w:r>{BREAK}</w:r></w:p>{rendered}"
+    assert (await text_of(word(body), "a.docx")).count("[page ") == 1
 
 
 def run(text: str) -> str:
@@ -323,7 +195,7 @@ FORMULA = f"<w:p><m:oMath><m:r><m:t>E=mc</m:t></m:r></m:oMath><w:fldSimple>{run(
     ids=["change", "move", "control", "control in a line", "control of rows", "table in table", "box", "formula"],
 )
 async def test_no_text_of_a_docx_is_lost(body: str, text: str) -> None:
-    assert await text_of(word_xml(body), "a.docx") == text
+    assert await text_of(word(body), "a.docx") == text
 
 
 @pytest.mark.parametrize(
@@ -333,5 +205,5 @@ async def test_no_text_of_a_docx_is_lost(body: str, text: str) -> None:
 async def test_notes_of_a_docx_stand_where_they_are_referred_to(kind: str, attributes: str, title: str) -> None:
     body = f"<w:p>{run('Rent is due.')}<w:r><w:{kind}Reference w:id='3'/></w:r>{run(' Always.')}</w:p>"
     notes = f"<w:{kind} w:id='3' {attributes}><w:p>{run('Not in May.')}</w:p></w:{kind}>"
-    text = await text_of(word_xml(body, **{f"{kind}s": notes}), "a.docx")
+    text = await text_of(word(body, **{f"{kind}s": notes}), "a.docx")
     assert text == f"Rent is due. [{title}: Not in May.] Always.\n"

@@ -12,9 +12,10 @@ from gateway.files.extraction import ExtractionLimits, ExtractionRules
 from gateway.settings import WorkerSettings
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, api
 from tests.gateway.bombs import BOMBS, HARMLESS, slow_pages
+from tests.gateway.documents import paragraph, word
+from tests.gateway.extracting import reason, text_of
 from tests.gateway.file_uploads import FILES, processed, upload
 from tests.gateway.rig import script
-from tests.gateway.test_extraction import reason, text_of, word
 
 MOST = ExtractionLimits(memory_bytes=1 << 30, cpu_s=60, wall_s=600.0, text_bytes=1 << 28)
 RULES = ExtractionRules(MOST, base_cpu_s=1, cpu_s_per_mib=1)
@@ -50,7 +51,7 @@ def test_cpu_time_grows_with_the_size_up_to_the_most(size_bytes: int, cpu_s: int
 
 
 async def test_an_honest_file_is_far_from_the_limit_of_its_size() -> None:
-    raw = word(*(f"Paragraph {number} of a long and honest document." for number in range(2_000)))
+    raw = word("".join(paragraph(f"Paragraph {number} of a long and honest document.") for number in range(2_000)))
     text = await text_of(raw, "a.docx", limits=ExtractionRules(MOST, 5, 10).for_size(len(raw)))
     assert text.count("honest") == 2_000
 

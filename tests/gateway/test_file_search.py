@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from openai import BadRequestError, ConflictError, NotFoundError, UnprocessableEntityError
+from openai import BadRequestError, ConflictError, UnprocessableEntityError
 from openai.types.responses import Response, ResponseFileSearchToolCall, ResponseOutputMessage, ResponseOutputText
 
 from tests.fakes.job_engine import Body, Reply
@@ -154,15 +154,6 @@ async def test_a_wrong_search_is_refused(it: Searches) -> None:
     one: Any = {"type": "file_search", "vector_store_ids": [store_id]}
     with pytest.raises(BadRequestError, match="once"):
         await it.sdk.responses.create(model="m", input="a", tools=[one, one])
-
-
-async def test_another_tenants_vector_store_is_not_found(it: Searches) -> None:
-    store_id, _ = await it.store_of(KEYS)
-    tool: Any = {"type": "file_search", "vector_store_ids": [store_id]}
-    for background in (False, True):
-        with pytest.raises(NotFoundError):
-            await it.other.responses.create(model="m", input=QUESTION, tools=[tool], background=background)
-    assert it.engine.calls == []
 
 
 async def test_an_expired_vector_store_is_refused(it: Searches) -> None:

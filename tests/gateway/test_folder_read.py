@@ -21,8 +21,8 @@ from gateway.long_read.records import TERMINAL
 from tests.fakes.job_engine import Body, last_text
 from tests.fakes.processes import signalled
 from tests.gateway.api_rig import Api, api
+from tests.gateway.documents import pdf
 from tests.gateway.rig import eventually
-from tests.gateway.test_extraction import pdf
 from tests.gateway.test_files import with_storage
 from tests.gateway.worker_process import worker_process
 

@@ -36,13 +36,13 @@ async def test_a_background_reads_events_can_be_followed_to_the_end(redis_url: s
     assert [data["sequence_number"] for _, data in events] == list(range(6))
 
 
-@pytest.mark.parametrize("starting_after", [-1, 0, 3, 5, 99])
-async def test_a_stream_resumes_after_the_number_that_the_client_saw_last(redis_url: str, starting_after: int) -> None:
+async def test_a_stream_resumes_after_the_number_that_the_client_saw_last(redis_url: str) -> None:
     async with api(redis_url, reader) as it, it.rig.working():
         read_id = await queued(it)
         await ended(it, read_id)
-        events = await followed(it, read_id, starting_after)
-    assert [data["sequence_number"] for _, data in events] == list(range(starting_after + 1, 6))
+        for starting_after in (-1, 0, 3, 5, 99):
+            events = await followed(it, read_id, starting_after)
+            assert [data["sequence_number"] for _, data in events] == list(range(starting_after + 1, 6))
 
 
 async def test_a_background_read_can_stream_from_its_own_request(redis_url: str) -> None:

@@ -1,14 +1,10 @@
 """Numbers as the cells of a spreadsheet show them."""
 
-import io
-import zipfile
-
 import pytest
 
 from gateway.extract.number_formats import shower
-from tests.gateway.documents import links, xlsx
-from tests.gateway.test_encodings import noted
-from tests.gateway.test_extraction import text_of
+from tests.gateway.documents import changed, links, xlsx
+from tests.gateway.extracting import noted, text_of
 
 _ACCOUNTS = '_("$"* #,##0.00_);_("$"* \\(#,##0.00\\);_("$"* "-"??_);_(@_)'
 
@@ -70,17 +66,13 @@ def test_days_of_a_macintosh_begin_in_1904_and_may_be_negative(days: float, show
 
 def styled(cells: str, *codes: str) -> bytes:
     """A workbook of one sheet with these cells behind the first two; style 1 has the first code, and so on."""
-    with zipfile.ZipFile(io.BytesIO(xlsx("Sum", value=f'1</v></c>{cells}<c r="Z1"><v>8'))) as package:
-        parts = {name: package.read(name).decode() for name in package.namelist()}
     numbers = "".join(f"<numFmt numFmtId='{n}' formatCode='{code}'/>" for n, code in enumerate(codes, start=164))
     styles = "".join(f"<xf numFmtId='{number}'/>" for number in (0, *range(164, 164 + len(codes))))
-    parts["xl/styles.xml"] = f"<styleSheet><numFmts>{numbers}</numFmts><cellXfs>{styles}</cellXfs></styleSheet>"
-    parts["xl/_rels/workbook.xml.rels"] = links(("worksheet", "worksheets/s1.xml"), ("styles", "styles.xml"))
-    raw = io.BytesIO()
-    with zipfile.ZipFile(raw, "w") as package:
-        for name, part in parts.items():
-            package.writestr(name, part)
-    return raw.getvalue()
+    parts = {
+        "xl/styles.xml": f"<styleSheet><numFmts>{numbers}</numFmts><cellXfs>{styles}</cellXfs></styleSheet>",
+        "xl/_rels/workbook.xml.rels": links(("worksheet", "worksheets/s1.xml"), ("styles", "styles.xml")),
+    }
+    return changed(xlsx("Sum", value=f'1</v></c>{cells}<c r="Z1"><v>8'), **parts)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,14 @@
 """Scans and pictures: refused with a reason, or read by Tesseract where the operator names its languages."""
 
-import io
 import shutil
 from dataclasses import replace
 from typing import Final
 
 import pypdfium2
 import pytest
-from pypdf import PdfWriter
-from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject, NumberObject
 
-from tests.gateway.test_extraction import LIMITS, pdf, reason, text_of
+from tests.gateway.documents import pdf, with_picture
+from tests.gateway.extracting import LIMITS, reason, text_of
 
 OCR: Final = replace(LIMITS, ocr="eng", cpu_s=60)
 WITH_TESSERACT = pytest.mark.skipif(shutil.which("tesseract") is None, reason="needs Tesseract")
@@ -21,26 +19,8 @@ def scan(text: str) -> tuple[bytes, bytes]:
     bitmap = pypdfium2.PdfDocument(pdf(text))[0].render(scale=4, grayscale=True)
     pixels = bytes(bitmap.buffer)
     rows = [pixels[row * bitmap.stride : row * bitmap.stride + bitmap.width] for row in range(bitmap.height)]
-    picture = DecodedStreamObject()
-    picture.set_data(b"".join(rows))
-    picture |= {
-        NameObject("/Type"): NameObject("/XObject"),
-        NameObject("/Subtype"): NameObject("/Image"),
-        NameObject("/Width"): NumberObject(bitmap.width),
-        NameObject("/Height"): NumberObject(bitmap.height),
-        NameObject("/BitsPerComponent"): NumberObject(8),
-        NameObject("/ColorSpace"): NameObject("/DeviceGray"),
-    }
-    writer = PdfWriter()
-    page = writer.add_blank_page(200, 200)
-    drawn = DecodedStreamObject()
-    drawn.set_data(b"200 0 0 200 0 0 cm /I Do")
-    pictures = DictionaryObject({NameObject("/I"): writer._add_object(picture)})  # pyright: ignore[reportPrivateUsage] - no public way
-    page[NameObject("/Contents")] = writer._add_object(drawn)  # pyright: ignore[reportPrivateUsage] - no public way
-    page[NameObject("/Resources")] = DictionaryObject({NameObject("/XObject"): pictures})
-    raw = io.BytesIO()
-    writer.write(raw)
-    return b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + b"".join(rows), raw.getvalue()
+    raw = with_picture(pdf(""), width=bitmap.width, height=bitmap.height, pixels=b"".join(rows))
+    return b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + b"".join(rows), raw
 
 
 @WITH_TESSERACT

@@ -3,9 +3,8 @@
 import pytest
 
 from tests.gateway.documents import opened, word
+from tests.gateway.extracting import noted, reason, text_of
 from tests.gateway.test_binary_sheets import xls
-from tests.gateway.test_encodings import noted
-from tests.gateway.test_extraction import reason, text_of
 
 XHTML = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/>{}</head><body>{}</body></html>'
 CARD = "BEGIN:VCALENDAR\r\nSUMMARY:The keeper of sta\r\n tion 7 is Ann.\r\nEND:VCALENDAR\r\n"

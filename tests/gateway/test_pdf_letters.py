@@ -10,9 +10,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import DictionaryObject, PdfObject, TextStringObject
 
-from gateway.files.extraction import ExtractionLimits, extracted
-from tests.gateway.bombs import pdf as of_objects
-from tests.gateway.test_extraction import LIMITS, blocks_of, pdf, reason, text_of
+from tests.gateway.documents import of_objects, pdf
+from tests.gateway.extracting import noted, reason, text_of
 from tests.gateway.test_ocr import OCR, WITH_TESSERACT, scan
 
 PADDING: Final = bytes.fromhex("28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a").decode("latin-1")
@@ -50,13 +49,6 @@ def written_by_numbers(
     if not mapped:
         return written_in(font, shown, described)
     return written_in(font + b"/ToUnicode 7 0 R", shown, described, stream(mapped))
-
-
-async def told(raw: bytes, *, limits: ExtractionLimits = LIMITS) -> tuple[str, list[str]]:
-    """The text of a PDF, and what its status says that it lacks."""
-    notes = list[str]()
-    blocks = extracted(blocks_of(raw), name="a.pdf", media_type="", limits=limits, notes=notes)
-    return b"".join([block async for block in blocks]).decode(), notes
 
 
 async def test_a_type_3_font_is_read_by_the_names_of_its_letters() -> None:
@@ -138,7 +130,7 @@ async def test_glyphs_that_are_named_by_their_codes_are_read(glyphs: bytes, text
 
 @pytest.mark.parametrize("glyphs", [b"/G41/G42/G43/G44/G20/G45", b"/C1/C2/C3/C100/C32/C101"])
 async def test_names_that_may_be_numbers_of_glyphs_are_no_letters(glyphs: bytes) -> None:
-    _, notes = await told(named(glyphs))
+    _, notes = await noted(named(glyphs), "a.pdf")
     assert notes == ["left out or replaced: pages whose letters have no Unicode: 1"]
 
 
@@ -155,7 +147,7 @@ WITHOUT_LETTERS: Final = written_by_numbers(b"<004100420043004400450046>")
 
 
 async def test_a_page_whose_letters_have_no_unicode_is_named_in_the_status() -> None:
-    _, notes = await told(WITHOUT_LETTERS)
+    _, notes = await noted(WITHOUT_LETTERS, "a.pdf")
     assert notes == ["left out or replaced: pages whose letters have no Unicode: 1"]
 
 
@@ -166,7 +158,7 @@ async def test_a_page_whose_letters_have_no_unicode_is_read_as_a_picture() -> No
     writer.pages[0].merge_page(PdfReader(io.BytesIO(picture)).pages[0], over=True)
     raw = io.BytesIO()
     writer.write(raw)
-    text, _ = await told(raw.getvalue(), limits=OCR)
+    text, _ = await noted(raw.getvalue(), "a.pdf", limits=OCR)
     assert "The locker code is 482." in text
 
 

@@ -1,7 +1,5 @@
-"""A foreground read pays for no work twice: one plan, and no checkpoint keys."""
+"""A read is planned once."""
 
-import cProfile
-import pstats
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,7 +10,6 @@ from gateway.engine.models import Models
 from gateway.long_read.admission import admitted_read, opened_read
 from gateway.long_read.reading import Reading
 from memloop.chunking import EstimatingSplitter
-from memloop.loops.journal import prompt_digest
 from memloop.wire.keys import ALL_SCOPES
 from memloop.wire.long_read import LongReadRequest
 from tests.gateway.long_reads import asked, reader
@@ -48,15 +45,3 @@ async def test_a_read_is_planned_once(redis_url: str) -> None:
         record = await (await opened_read(admitted, reading)).run()
     assert record.status == "completed"
     assert splitter.counted["Where?"] == 1
-
-
-async def test_a_foreground_read_hashes_no_prompt(redis_url: str) -> None:
-    async with counting(redis_url) as (reading, _):
-        admitted = await admitted_read(LongReadRequest(**asked()), reading, ANN)
-        read = await opened_read(admitted, reading)
-        with cProfile.Profile() as profile:
-            record = await read.run()
-    called = pstats.Stats(profile).get_stats_profile().func_profiles
-    assert record.usage.llm_calls == 3
-    assert "complete" in called
-    assert prompt_digest.__name__ not in called

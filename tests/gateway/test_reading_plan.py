@@ -52,12 +52,6 @@ def test_a_chunk_size_that_was_asked_for_is_kept_or_refused_never_changed() -> N
     assert refused.value.param == "chunk_tokens"
 
 
-def test_a_memory_too_big_for_any_chunk_is_refused() -> None:
-    with pytest.raises(Unprocessable) as refused:
-        planned(memory_tokens=4000)
-    assert refused.value.param == "memory_tokens"
-
-
 def test_what_a_plan_fits_the_rendered_prompt_fits_too() -> None:
     question = "why " * 200
     plan = planned(question=question)

@@ -1,7 +1,7 @@
 """OpenAI's own client against ``/v1/vector_stores``, on the real memory store."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -98,37 +98,31 @@ async def test_a_long_file_is_cut_into_chunks_that_overlap(it: Searches) -> None
     assert max(map(len, texts)) < 400
 
 
-@pytest.mark.parametrize(
-    ("filters", "shown"),
-    [
-        ({"type": "eq", "key": "year", "value": 2024}, {0}),
-        ({"type": "ne", "key": "year", "value": 2024}, {1, 2}),
-        ({"type": "gte", "key": "year", "value": 2025}, {1}),
-        ({"type": "in", "key": "kind", "value": ["a", "b"]}, {0, 1}),
-        ({"type": "eq", "key": "open", "value": True}, {0}),
-        (
-            {
-                "type": "or",
-                "filters": [{"type": "eq", "key": "kind", "value": "b"}, {"type": "eq", "key": "kind", "value": "c"}],
-            },
-            {1, 2},
-        ),
-        (
-            {
-                "type": "and",
-                "filters": [{"type": "eq", "key": "kind", "value": "a"}, {"type": "gt", "key": "year", "value": 2024}],
-            },
-            set[int](),
-        ),
-    ],
-)
-async def test_a_search_is_limited_to_files_with_the_attributes(it: Searches, filters: Any, shown: set[int]) -> None:
+FILTERS: list[tuple[Any, set[int]]] = [
+    ({"type": "eq", "key": "year", "value": 2024}, {0}),
+    ({"type": "ne", "key": "year", "value": 2024}, {1, 2}),
+    ({"type": "gte", "key": "year", "value": 2025}, {1}),
+    ({"type": "in", "key": "kind", "value": ["a", "b"]}, {0, 1}),
+    ({"type": "eq", "key": "open", "value": True}, {0}),
+    ({"type": "or", "filters": [{"type": "eq", "key": "kind", "value": kind} for kind in ("b", "c")]}, {1, 2}),
+    (
+        {
+            "type": "and",
+            "filters": [{"type": "eq", "key": "kind", "value": "a"}, {"type": "gt", "key": "year", "value": 2024}],
+        },
+        set[int](),
+    ),
+]
+
+
+async def test_a_search_is_limited_to_files_with_the_attributes(it: Searches) -> None:
     store_id, files = (await it.sdk.vector_stores.create(name="n")).id, [await it.file(f"{KEYS} {n}") for n in range(3)]
     each: list[Any] = [{"year": 2024, "kind": "a", "open": True}, {"year": 2025, "kind": "b"}, {"kind": "c"}]
     for file_id, attributes in zip(files, each, strict=True):
         await it.attached(store_id, file_id, attributes=attributes)
-    page = await it.sdk.vector_stores.search(store_id, query="key", filters=filters)
-    assert {files.index(one.file_id) for one in page.data} == shown
+    for filters, shown in FILTERS:
+        page = await it.sdk.vector_stores.search(store_id, query="key", filters=filters)
+        assert {files.index(one.file_id) for one in page.data} == shown, filters
 
 
 async def test_results_below_the_threshold_and_beyond_the_number_are_left_out(it: Searches) -> None:
@@ -155,42 +149,19 @@ async def test_a_file_without_text_fails(it: Searches) -> None:
     assert (await it.sdk.vector_stores.retrieve(store_id)).file_counts.failed == 1
 
 
-async def test_another_tenant_gets_404_everywhere(it: Searches) -> None:
-    store_id, [file_id] = await it.store_of(KEYS)
-    stores = it.other.vector_stores
-    tries: list[Callable[[], Awaitable[object]]] = [
-        lambda: stores.retrieve(store_id),
-        lambda: stores.update(store_id, name="mine"),
-        lambda: stores.delete(store_id),
-        lambda: stores.search(store_id, query="key"),
-        lambda: stores.files.create(store_id, file_id=file_id),
-        lambda: stores.files.retrieve(file_id, vector_store_id=store_id),
-        lambda: stores.files.delete(file_id, vector_store_id=store_id),
-    ]
-    for attempt in tries:
-        with pytest.raises(NotFoundError):
-            await attempt()
-    own = await stores.create(name="own")
-    with pytest.raises(NotFoundError):
-        await stores.files.create(own.id, file_id=file_id)
-    assert [one.id async for one in stores.list()] == [own.id]
-
-
-@pytest.mark.parametrize(
-    ("fields", "kind"),
-    [
-        ({"query": ""}, UnprocessableEntityError),
-        ({"query": "a", "max_num_results": 51}, UnprocessableEntityError),
-        ({"query": "a", "filters": {"type": "like", "key": "a", "value": "b"}}, UnprocessableEntityError),
-        ({"query": "a", "filters": {"type": "eq", "key": "a", "value": "0" * 513}}, UnprocessableEntityError),
-        ({"query": "a", "rewrite_query": True}, UnprocessableEntityError),
-        ({"query": "a", "rewrite_query": 0}, UnprocessableEntityError),
-    ],
-)
-async def test_a_wrong_search_is_refused(it: Searches, fields: Any, kind: type[APIStatusError]) -> None:
+async def test_a_wrong_search_is_refused(it: Searches) -> None:
     store_id = (await it.sdk.vector_stores.create(name="n")).id
-    with pytest.raises(kind):
-        await it.sdk.vector_stores.search(store_id, **fields)
+    wrong: list[Any] = [
+        {"query": ""},
+        {"query": "a", "max_num_results": 51},
+        {"query": "a", "filters": {"type": "like", "key": "a", "value": "b"}},
+        {"query": "a", "filters": {"type": "eq", "key": "a", "value": "0" * 513}},
+        {"query": "a", "rewrite_query": True},
+        {"query": "a", "rewrite_query": 0},
+    ]
+    for fields in wrong:
+        with pytest.raises(UnprocessableEntityError):
+            await it.sdk.vector_stores.search(store_id, **fields)
 
 
 async def test_a_filter_of_too_many_levels_is_refused_with_a_code(it: Searches) -> None:
@@ -219,7 +190,7 @@ async def test_a_deleted_file_leaves_its_vector_stores(it: Searches) -> None:
 
 async def test_a_deleted_vector_store_leaves_no_chunks(it: Searches) -> None:
     store_id, _ = await it.store_of(KEYS)
-    assert await it.chunks() > 0
+    assert (await it.chunks() > 0, await it.chunks("a")) == (True, 0)  # they are none of the tenant's memories
     await it.sdk.vector_stores.delete(store_id)
     assert await it.chunks() == 0
 
@@ -231,11 +202,6 @@ async def test_an_erased_user_loses_the_vector_stores_that_name_them(it: Searche
     await erase(Namespace(tenant="a", user_id="alice"), it.gateway.memory)
     assert [one.id async for one in it.sdk.vector_stores.list()] == [theirs.id]
     assert await it.chunks() == 0
-
-
-async def test_chunks_are_none_of_the_tenants_memories(it: Searches) -> None:
-    await it.store_of(KEYS)
-    assert await it.chunks("a") == 0
 
 
 async def test_limits_hold(redis_url: str, tmp_path: Path) -> None:

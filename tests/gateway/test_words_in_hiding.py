@@ -2,14 +2,12 @@
 
 import io
 import json
-import zipfile
 
 import pytest
 from pypdf import PdfReader, PdfWriter
 
-from tests.gateway.documents import RELATIONS, paragraph, word
-from tests.gateway.test_encodings import noted
-from tests.gateway.test_extraction import pdf, text_of
+from tests.gateway.documents import changed, links, paragraph, pdf, word
+from tests.gateway.extracting import noted, text_of
 
 
 @pytest.mark.parametrize(
@@ -58,14 +56,9 @@ async def test_a_notebook_is_read_cell_by_cell_without_its_pictures() -> None:
 
 
 async def test_a_chart_of_a_docx_is_read() -> None:
-    link = f'<Relationship Id="c" Type="{RELATIONS}/chart" Target="chart.xml"/></Relationships>'
-    raw = io.BytesIO()
-
-    with zipfile.ZipFile(io.BytesIO(word(paragraph("Sales")))) as package, zipfile.ZipFile(raw, "w") as charted:
-        for name in package.namelist():
-            charted.writestr(name, package.read(name).decode().replace("</Relationships>", link))
-        charted.writestr("word/chart.xml", "<c><t>Tea sold</t><v>42</v></c>")
-    assert await text_of(raw.getvalue(), "a.docx") == "Sales\n[chart: Tea sold | 42]\n"
+    parts = {"_rels/document.xml.rels": links(("chart", "chart.xml")), "chart.xml": "<c><t>Tea sold</t><v>42</v></c>"}
+    raw = changed(word(paragraph("Sales")), **{f"word/{name}": part for name, part in parts.items()})
+    assert await text_of(raw, "a.docx") == "Sales\n[chart: Tea sold | 42]\n"
 
 
 async def test_the_attachments_of_a_pdf_are_read_behind_its_pages() -> None:
