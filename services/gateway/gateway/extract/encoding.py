@@ -44,19 +44,6 @@ _CHARSET = re.compile(
 )
 
 
-class _Replaced:
-    """An error handler of codecs: each wrong byte becomes U+FFFD."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self, error: UnicodeError) -> tuple[str, int]:
-        if not isinstance(error, UnicodeDecodeError):
-            raise error
-        self.count += 1
-        return "\ufffd", error.end
-
-
 def decoded(source: Source, blocks: Iterable[bytes], *, declared: str = "") -> Iterator[str]:
     """Yield a text in blocks. ``declared`` is the label of the protocol or of the text itself.
 
@@ -66,13 +53,21 @@ def decoded(source: Source, blocks: Iterable[bytes], *, declared: str = "") -> I
     head = next(blocks, b"")
     encoding = encoding_of(head, declared)
     bom = next((mark for mark in BOMS if head.startswith(mark)), b"")
-    replaced = _Replaced()
-    codecs.register_error(_ERRORS, replaced)
+    replaced = 0
+
+    def replace(error: UnicodeError) -> tuple[str, int]:
+        nonlocal replaced
+        if not isinstance(error, UnicodeDecodeError):
+            raise error
+        replaced += 1
+        return "\ufffd", error.end
+
+    codecs.register_error(_ERRORS, replace)
     decoder = codecs.getincrementaldecoder(encoding)(_ERRORS)
     for block in chain([head[len(bom) :]], blocks):
         yield _checked(decoder.decode(block))
     yield _checked(decoder.decode(b"", final=True))
-    source.note(replaced.count, f"byte that is not {encoding.upper()}", f"bytes that are not {encoding.upper()}")
+    source.note(replaced, f"byte that is not {encoding.upper()}", f"bytes that are not {encoding.upper()}")
 
 
 def label_in(raw: bytes) -> str:

@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, TypeAlias
 
@@ -15,8 +14,6 @@ Token: TypeAlias = tuple[str, str]
 _DECIMALS: Final = -1
 _POWER: Final = -2
 _GENERAL: Final = -3
-_RUN: Final = re.compile("(t*)w+d?(t*)")
-"""Texts around places that stand side by side."""
 _MOST_EXACT: Final = 1e13
 _NUDGE: Final = 1 + 1e-15
 """Makes halves round away from zero, as the fifteen digits of a spreadsheet have them, where it changes no other."""
@@ -27,80 +24,46 @@ def plain(value: float) -> str:
     return f"{value:.15g}"
 
 
-@dataclass(slots=True)
-class _Places:
-    """The places of a code, as they are met: counts, the factor of percents and thousands, and what lies around."""
-
-    digits: dict[str, str] = field(default_factory=lambda: {"whole": "", "decimals": "", "power": ""})
-    layout: list[str | int] = field(default_factory=list[str | int])
-    at: str = "whole"
-    commas: int = 0
-    grouped: bool = False
-    percent: int = 0
-    power_sign: str = ""
-
-    def digit(self, place: str) -> None:
-        """Take a place for a digit. Commas before it group thousands."""
-        if self.at == "whole":
-            self.grouped, self.commas = self.grouped or self.commas > 0, 0
-            self.layout.append(len(self.digits["whole"]))
-        elif not self.digits[self.at]:
-            self.layout.append(_DECIMALS if self.at == "decimals" else _POWER)
-        self.digits[self.at] += place
-
-    def other(self, kind: str, text: str) -> None:
-        """Take any other sign. Commas behind the last place divide by a thousand."""
-        if kind == "power":
-            self.at, self.power_sign = "power", text[1].strip("-")
-        elif kind == "sign" and text == ",":
-            self.commas += bool(self.digits["whole"])
-        elif kind == "sign" and text == ".":
-            self.at = "decimals" if self.at == "whole" else self.at
-        else:
-            self.percent += kind == "sign"
-            self.layout.append(_GENERAL if kind == "general" else text)
-
-    def written(self, value: float) -> str:
-        """Return the number in its places."""
-        number, most, power = value * self.factor, len(self.digits["decimals"]), ""
-        if self.digits["power"]:
-            number, exponent = _scaled(number, max(len(self.digits["whole"]), 1), most)
-            power = f"E{'-' if exponent < 0 else self.power_sign}{abs(exponent):0{len(self.digits['power'])}}"
-        exact = number * _NUDGE if number * 10.0**most < _MOST_EXACT else number
-        whole, _, decimals = f"{exact:{',' if self.grouped else ''}.{most}f}".partition(".")
-        least = self.digits["decimals"].rfind("0") + 1
-        decimals = decimals[:least] + decimals[least:].rstrip("0")
-        tails = {_DECIMALS: f".{decimals}" if decimals else "", _POWER: power, _GENERAL: plain(value)}
-        wide = len(self.digits["whole"])
-        padded = whole.removeprefix("0" * (whole == "0")).rjust(self.digits["whole"].count("0"), "0").rjust(wide)
-        first = len(padded) - wide + 1  # the first place takes the digits that have no place of their own
-        placed = [padded[:first].strip(), *(padded[at : at + 1].strip() for at in range(first, len(padded)))]
-        parts = (part if isinstance(part, str) else tails[part] if part < 0 else placed[part] for part in self.layout)
-        return " ".join("".join(parts).split())
-
-    @property
-    def factor(self) -> float:
-        """Return how many times the number is shown."""
-        return 100.0**self.percent / 1000.0**self.commas
-
-
 def number_shower(tokens: Sequence[Token]) -> Show:
     """Return what writes numbers that are not negative into the places of these tokens."""
-    places = _Places()
+    digits = {"whole": "", "decimals": "", "power": ""}
+    layout, at, power_sign = list[str | int](), "whole", ""
+    commas, is_grouped, percents = 0, False, 0
     for kind, text in tokens:
-        places.digit(text) if kind == "digit" else places.other(kind, text)
-    kinds = ("t" if isinstance(part, str) else "w" if part >= 0 else "gpd"[part] for part in places.layout)
-    decimals, run = places.digits["decimals"], _RUN.fullmatch("".join(kinds))
-    if run is None or "0" * len(decimals) != decimals or places.digits["whole"].count("0") != 1:
-        return places.written
-    before, behind = (map(str, places.layout[slice(*run.span(at))]) for at in (1, 2))
-    before, behind = " ".join(f"{''.join(before)}\0{''.join(behind)}".split()).split("\0")
-    form, limit = f"{',' if places.grouped else ''}.{len(decimals)}f", _MOST_EXACT / 10.0 ** len(decimals)
-    factor = places.factor
+        if kind == "digit":
+            if at == "whole":  # a comma before a place groups thousands
+                is_grouped, commas = is_grouped or commas > 0, 0
+                layout.append(len(digits["whole"]))
+            elif not digits[at]:
+                layout.append(_DECIMALS if at == "decimals" else _POWER)
+            digits[at] += text
+        elif kind == "power":
+            at, power_sign = "power", text[1].strip("-")
+        elif (kind, text) == ("sign", ","):  # behind the last place it divides by a thousand
+            commas += bool(digits["whole"])
+        elif (kind, text) == ("sign", "."):
+            at = "decimals" if at == "whole" else at
+        else:
+            percents += kind == "sign"
+            layout.append(_GENERAL if kind == "general" else text)
+    wide, least_wide = len(digits["whole"]), digits["whole"].count("0")
+    most, least = len(digits["decimals"]), digits["decimals"].rfind("0") + 1
+    factor, form = 100.0**percents / 1000.0**commas, f"{',' if is_grouped else ''}.{most}f"
+    limit = _MOST_EXACT / 10.0**most
 
     def show(value: float) -> str:
-        number = value * factor
-        return f"{before}{number * _NUDGE if number < limit else number:{form}}{behind}"
+        number, power = value * factor, ""
+        if digits["power"]:
+            number, exponent = _scaled(number, max(wide, 1), most)
+            power = f"E{'-' if exponent < 0 else power_sign}{abs(exponent):0{len(digits['power'])}}"
+        whole, _, decimals = f"{number * _NUDGE if number < limit else number:{form}}".partition(".")
+        decimals = decimals[:least] + decimals[least:].rstrip("0")
+        tails = {_DECIMALS: f".{decimals}" if decimals else "", _POWER: power, _GENERAL: plain(value)}
+        padded = whole.removeprefix("0" * (whole == "0")).rjust(least_wide, "0").rjust(wide)
+        first = len(padded) - wide + 1  # the first place takes the digits that have no place of their own
+        placed = [padded[:first].strip(), *(digit.strip() for digit in padded[first:])]
+        parts = (part if isinstance(part, str) else tails[part] if part < 0 else placed[part] for part in layout)
+        return " ".join("".join(parts).split())
 
     return show
 
