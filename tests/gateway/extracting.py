@@ -5,7 +5,8 @@ from typing import Final
 
 import pytest
 
-from gateway.files.extraction import ExtractionLimits, Unreadable, extracted
+from gateway.extract import Unreadable
+from gateway.files.extraction import ExtractionLimits, extracted
 
 LIMITS: Final = ExtractionLimits(memory_bytes=1 << 29, cpu_s=20, wall_s=240.0, text_bytes=1 << 24)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.long_read.plan import cut, estimate, plan_read
+from gateway.long_read.plan import estimate, plan_read
 from memloop.chunking import EstimatingSplitter
 from memloop.profiles import load_profile
 from memloop.wire.errors import Unprocessable
@@ -69,7 +69,7 @@ def test_what_a_plan_fits_the_rendered_prompt_fits_too() -> None:
 def test_an_estimate_is_the_formula_of_the_loop(strategy: str, rereads: int, calls: int) -> None:
     request = asked(strategy=strategy, max_rereads=rereads, chunk_tokens=80, document=Document(text="word " * 100))
     plan = planned(strategy=strategy, max_rereads=rereads, chunk_tokens=80)
-    chunks = cut("word " * 100, plan, SPLITTER)
+    chunks = SPLITTER.split("word " * 100, chunk_tokens=80)
     cost = estimate(request, plan, chunks, SPLITTER)
     assert (cost.chunks, cost.max_llm_calls) == (4, calls)
     assert cost.document_tokens == sum(chunk.tokens for chunk in chunks)

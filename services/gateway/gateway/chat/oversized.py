@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from gateway.access import Allowance
 from gateway.chat.chat import AskedChat, Chat, last_user_index
 from gateway.engine import Affine, LoopModel
-from gateway.long_read.plan import ReadingPlan, cut, plan_read
+from gateway.long_read.plan import ReadingPlan, plan_read
 from gateway.metrics import Metrics
 from memloop.loops.journal import Budgeted, BudgetSpent
 from memloop.loops.passes import read_in_order
@@ -243,7 +243,7 @@ def _cut(chat: Chat, reader: LoopModel, question: str, part: Part) -> _Cut:
     asked = LongReadRequest(question=question, document=Document(text=part.text))
     most = chat.settings.max_document_chars
     plan = plan_read(asked, profile=reader.window.profile, splitter=reader.splitter, max_chars=most)
-    return _Cut(part, plan, cut(part.text, plan, reader.splitter))
+    return _Cut(part, plan, reader.splitter.split(part.text, chunk_tokens=plan.budget.chunk_tokens))
 
 
 async def _read(piece: _Cut, question: str, model: Budgeted, metrics: Metrics) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 from unicodedata import normalize
@@ -67,12 +67,8 @@ class Downloads:
             raise _refused("The URL must begin with https:// or http:// and contain a host.")
         if url.raw_user is not None or url.raw_password is not None:
             raise _refused("The URL must contain no user name.")
-        try:
+        with suppress(ValueError):  # a name
             self.addresses.check(url.raw_host)
-        except AddressRefused:
-            raise
-        except ValueError:
-            pass  # a name
         return url
 
 

@@ -14,9 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
-from gateway.extract import PAGE_END, Unreadable
-
-__all__ = ["PAGE_END", "ExtractionLimits", "ExtractionRules", "Unreadable", "extracted"]
+from gateway.extract import Unreadable
 
 _BLOCK_BYTES: Final = 1 << 18
 _REASON_BYTES: Final = 500

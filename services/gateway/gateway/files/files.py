@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
 from gateway.addresses import AddressRules
+from gateway.extract import Unreadable
 from gateway.files.blobs import Blobs
 from gateway.files.download import Downloads
-from gateway.files.extraction import ExtractionRules, Unreadable, extracted
+from gateway.files.extraction import ExtractionRules, extracted
 from gateway.files.records import FileJob, FileRecords, ReadableFile, StoredFile
 from gateway.files.storage import Storage
 from gateway.files.texts import store_text

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.extract import PAGE_END
 from gateway.files.blobs import Blob, Blobs
-from gateway.files.extraction import PAGE_END
 from gateway.files.storage import Storage
 from memloop.ports import Chunk, Span, Splitter
 from memloop.profiles import well_formed

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Final
 
-from gateway.files import Blob, FileRecords, store_text, stored_chunks, utf8_blocks
+from gateway.files import FileRecords, store_text, stored_chunks, utf8_blocks
 from gateway.long_read.collections import open_collection
 from gateway.long_read.places import InBody, InStorage, ReadDocument
-from gateway.long_read.plan import ReadingPlan, cut
+from gateway.long_read.plan import ReadingPlan
 from gateway.long_read.progress import ReadAccount
 from gateway.long_read.records import ReadJob
 from memloop.evidence import Finding, Similarity, TextSpan, evidence_for, with_similar
@@ -57,20 +57,17 @@ async def document_of(
 
     Several files raise as ``open_collection`` does.
     """
+    chunk_tokens = plan.budget.chunk_tokens
     if not job.blobs:
-        return InBody(await asyncio.to_thread(cut, job.request.document.text or "", plan, splitter))
+        text = job.request.document.text or ""
+        return InBody(await asyncio.to_thread(splitter.split, text, chunk_tokens=chunk_tokens))
     if files is None:
         raise Unavailable("This process has no storage to read the document from (MEMLOOP_STORAGE_URL).")
-    storage, chunk_tokens = files.blobs.storage, plan.budget.chunk_tokens
+    storage = files.blobs.storage
     if job.text is None:
         return await open_collection(storage, job.files, splitter, chunk_tokens=chunk_tokens)
     chunks = await stored_chunks(storage, job.text, splitter, chunk_tokens=chunk_tokens)
     return InStorage(chunks, job.files[0] if job.files else None)
-
-
-def tokens_at_most(blobs: Sequence[Blob]) -> int:
-    """Estimate an upper bound for the tokens of stored texts: in prose a token takes two bytes or more."""
-    return sum(blob.size_bytes for blob in blobs) // 2
 
 
 def _holder(job: ReadJob) -> str:

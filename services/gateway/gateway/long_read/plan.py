@@ -1,4 +1,4 @@
-"""Checks a long-read request against the served model's window, cuts its document, and plans who judges.
+"""Checks a long-read request against the served model's window, and plans who judges.
 
 A read may have two models: one reads and answers, another judges whether the memory suffices.
 """
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from memloop.loops.journal import Journaled, max_calls
 from memloop.loops.parity import PUBLISHED, as_published
-from memloop.ports import ChatModel, Checkpoints, Chunks, Completion, HeldChunks, Prompt, Splitter
+from memloop.ports import ChatModel, Checkpoints, Chunks, Completion, Prompt, Splitter
 from memloop.profiles import Budget, Profile
 from memloop.wire.errors import TooLarge, Unprocessable
 from memloop.wire.long_read import Estimate, LongReadRequest
@@ -74,11 +74,6 @@ def plan_read(request: LongReadRequest, *, profile: Profile, splitter: Splitter,
             code="window_exceeded",
         )
     return ReadingPlan(replace(tuned, budget=replace(tuned.budget, chunk_tokens=chunk_tokens)), question_tokens)
-
-
-def cut(document: str, plan: ReadingPlan, splitter: Splitter) -> HeldChunks:
-    """Cut the document into chunks. CPU work: run it in a thread."""
-    return splitter.split(document, chunk_tokens=plan.budget.chunk_tokens)
 
 
 def estimate(request: LongReadRequest, plan: ReadingPlan, chunks: Chunks, splitter: Splitter) -> Estimate:

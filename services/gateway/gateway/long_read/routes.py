@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from gateway.access import Allowance, AllowanceDep, AskingDep, BatchRoom, PrincipalDep, namespace_named, needs
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
 from gateway.long_read.admission import admitted_read, forget_read, opened_read
-from gateway.long_read.documents import document_of, held, release_document, tokens_at_most
+from gateway.long_read.documents import document_of, held, release_document
 from gateway.long_read.hosts import ForegroundRead
 from gateway.long_read.plan import estimate
 from gateway.long_read.reading import Reading, ReadingDep, sent
@@ -56,7 +56,8 @@ async def create_read(
 
     async def read(attempt: Attempt) -> Response:
         known = admitted.named(id_of(attempt))
-        await allowance.admit(*asked.asked, asked.document.text, more_tokens=tokens_at_most(known.job.blobs))
+        stored_tokens = sum(blob.size_bytes for blob in known.job.blobs) // 2  # in prose one takes two bytes or more
+        await allowance.admit(*asked.asked, asked.document.text, more_tokens=stored_tokens)
         if asked.background:
             return await _queued(known.job, reading)
         read = await opened_read(known, reading)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final, Literal
 
+from gateway.files import PAGE_END
 from gateway.queue import Hold, JobGone, JobResult, Lease
 from gateway.vector_stores.records import NO_JOB, Attached
 from gateway.vector_stores.schemas import LastError, StaticChunks
@@ -17,7 +18,6 @@ from memloop.chunking import EstimatingSplitter
 from memloop.wire.errors import MemloopError, NotFound, Unprocessable
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryDraft, StoreAdd
 
-_PAGE_END: Final = "\f"
 _LONGEST: Final = MAX_TEXT_CHARS // 2
 """The characters of a piece: with its overlap it fits the memory store's longest text."""
 
@@ -38,7 +38,7 @@ def chunks_of(blocks: Iterable[str], size: StaticChunks) -> Iterator[str]:
 
 def _pieces(blocks: Iterable[str], tokens: int) -> Iterator[str]:
     for chunk in EstimatingSplitter().stream(blocks, chunk_tokens=tokens):
-        text = chunk.text.replace(_PAGE_END, "\n")
+        text = chunk.text.replace(PAGE_END, "\n")
         for start in range(0, len(text), _LONGEST):
             yield text[start : start + _LONGEST]
 
