@@ -17,7 +17,7 @@ from gateway.extract.number_formats import BUILT_IN, shower
 from gateway.extract.number_places import Show
 from gateway.extract.package import Package
 from gateway.extract.sheets import Row
-from gateway.extract.source import Source
+from gateway.extract.source import Source, aside
 
 _ROW, _RK, _ERROR, _REAL, _FORMULA_REAL, _FORMULA_ERROR = 0, 2, 3, 5, 9, 11
 _FORMAT, _STYLE, _STYLES_BEGIN, _STYLES_END, _WORKBOOK, _SHEET = 44, 47, 617, 618, 153, 156
@@ -169,4 +169,4 @@ def _rows_of_xls(book: xlrd.Book, name: str, shows: Sequence[Show | None]) -> It
 
 def _comment(row: int, column: int, author: str, text: str) -> dict[int, str]:
     said = " ".join(text.removeprefix(f"{author}:").split())
-    return {0: f"[comment on {xlrd.cellname(row, column)}{f' by {author}' if author else ''}: {said}]"} if said else {}
+    return {0: aside(f"comment on {xlrd.cellname(row, column)}", said, author)} if said else {}

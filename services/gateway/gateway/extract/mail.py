@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from email import message_from_bytes, policy
 from email.message import EmailMessage, MIMEPart
+from functools import partial
 from typing import Final
 
 from gateway.extract.encoding import decoded
@@ -46,16 +47,11 @@ def _text(source: Source, message: EmailMessage) -> str:
         if part.get_content_maintype() == "image" and not named and not source.ocr:
             pictures += 1
         elif part.is_attachment() or named or kind not in _READ:
-            name = (named or "unnamed")[:_NAME_CHARS]
-            try:
-                inner = part.get_content() if kind == "message/rfc822" else None
-                raw = inner.as_bytes() if isinstance(inner, EmailMessage) else _bytes(part)
-                charset = part.get_content_charset() or ""
-                text = source.inside(raw, name=name, media_type=f"{kind}; charset={charset}" if charset else kind)
-                parts.append(f"[attachment: {name}]\n\n{text}" if named or text.strip() else "")
-            except Exception as error:  # noqa: BLE001 - an attachment that no parser reads must not hide the mail
-                why = str(error) if isinstance(error, Unreadable) else "it is damaged"
-                source.notes.append(f"attachment {name}: {why}")
+            name, charset = (named or "unnamed")[:_NAME_CHARS], part.get_content_charset() or ""
+            media_type = f"{kind}; charset={charset}" if charset else kind
+            text = source.attached(name, partial(_bytes, part), media_type=media_type)
+            if text is not None and (named or text.strip()):
+                parts.append(f"[attachment: {name}]\n\n{text}")
         else:
             parts.append(_shown(source, part))
     source.note(pictures, "picture", "pictures")
@@ -105,6 +101,9 @@ def _only_refers(source: Source, plain: MIMEPart, drawn: MIMEPart) -> bool:
 
 
 def _bytes(part: MIMEPart) -> bytes:
+    inner = part.get_content() if part.get_content_type() == "message/rfc822" else None
+    if isinstance(inner, EmailMessage):
+        return inner.as_bytes()
     if part.is_multipart():  # a report on a mail's delivery, which is parsed into headings
         return b"\n".join(block.as_bytes() for block in part.iter_parts())
     raw = part.get_payload(decode=True)

@@ -12,7 +12,7 @@ from zipfile import ZipFile
 from gateway.extract.number_formats import with_minus
 from gateway.extract.number_places import plain
 from gateway.extract.package import Element, parsed, words
-from gateway.extract.source import PAGE_END, Source, Unreadable, column, numeral, place
+from gateway.extract.source import PAGE_END, Source, Unreadable, aside, column, numeral, place
 
 _LEFT: Final = frozenset(
     {"tracked-changes", "note-citation", "forms", "variable-decls", "sequence-decls", "creator", "date", "ruby-text"}
@@ -75,7 +75,7 @@ def opendocument(source: Source, archive: ZipFile) -> Iterator[str]:
             yield f"{PAGE_END}[page {page}]\n\n{part}"
     styles = parsed(archive, "styles.xml") if "styles.xml" in archive.NameToInfo else body
     edges = (
-        f"[{kind}: {said}]\n"
+        f"{aside(kind, said)}\n"
         for kind in ("header", "footer")
         for edge in styles.iter()
         if edge.tag in (kind, f"{kind}-first", f"{kind}-left") and (said := _in_one(edge))
@@ -107,9 +107,7 @@ def _rows(table: Element) -> Iterator[str]:
             times = int(cell.get("number-columns-repeated", "1"))
             for note in cell.findall("annotation"):
                 at = f"{column(len(cells) + gap)}{number + 1}"
-                author = note.findtext("creator")
-                said = _in_one(note)
-                beside.append(f"[comment on {at} by {author}: {said}]" if author else f"[comment on {at}: {said}]")
+                beside.append(aside(f"comment on {at}", _in_one(note), note.findtext("creator")))
             if shown := _value(cell):
                 cells += [""] * gap + [shown] * times
                 gap = 0
@@ -172,10 +170,7 @@ def _words(element: Element) -> Iterator[str]:
         elif child.tag == "soft-page-break":
             yield PAGE_END
         elif child.tag in ("note", "annotation"):
-            kind = child.get("note-class", "comment")
-            author = child.findtext("creator") or ""
-            said = _in_one(child)
-            yield f" [{kind} by {author}: {said}]" if author else f" [{kind}: {said}]"
+            yield f" {aside(child.get('note-class', 'comment'), _in_one(child), child.findtext('creator'))}"
         elif child.tag not in _LEFT:
             yield from ("\n" if child.tag in _LINES else "", *_words(child))
         yield child.tail or ""

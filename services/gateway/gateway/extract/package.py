@@ -66,8 +66,12 @@ class Package:
         return found
 
     def linked(self, name: str, kind: str) -> list[str]:
-        """Return the parts of a kind to which a part links."""
+        """Return the names of the parts of a kind to which a part links."""
         return [link.target for link in self.relations(name).values() if link.kind == kind]
+
+    def parts(self, name: str, kind: str) -> Iterator[Element]:
+        """Yield the roots of these parts, as far as they are there."""
+        return (part for target in self.linked(name, kind) if (part := self.part(target)) is not None)
 
 
 _DRAWN: Final = {"chart": ("t", "v"), "chartEx": ("t", "v", "pt"), "diagramData": ("t",)}

@@ -12,7 +12,7 @@ from pypdfium2 import raw as pdfium
 
 from gateway.extract.ocr import text_of_bitmap
 from gateway.extract.page_text import page_text
-from gateway.extract.source import PAGE_END, PDF_WITHIN, Source, Unreadable, place
+from gateway.extract.source import PAGE_END, PDF_WITHIN, Source, Unreadable, aside, place
 
 _PICTURE: Final = "[This page is a picture without text.]"
 """Stands for a page without text between others: its content must not be missed in silence."""
@@ -106,12 +106,9 @@ def _attachments(source: Source, document: pypdfium2.PdfDocument) -> Iterator[st
     for number in range(document.count_attachments()):
         attachment = document.get_attachment(number)
         name = attachment.get_name()[:_NAME_CHARS]
-        try:
-            text = source.inside(bytes(attachment.get_data()), name=name, media_type="")
+        text = source.attached(name, lambda attachment=attachment: bytes(attachment.get_data()))
+        if text is not None:
             yield f"[attachment: {name}]\n\n{text.replace(PAGE_END, chr(10))}\n"
-        except Exception as error:  # noqa: BLE001 - an attachment that no parser reads must not hide the pages
-            why = str(error) if isinstance(error, Unreadable) else "it is damaged"
-            source.notes.append(f"attachment {name}: {why}")
 
 
 def _page(document: pypdfium2.PdfDocument, number: int, ocr: str, *, part_codes: bool = False) -> _Page:
@@ -171,7 +168,7 @@ def _beside(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> tuple[l
         is_drawn_on |= kind not in _TEXTLESS
         if kind in _MARKED and (words := _string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")):
             author = _string(pdfium.FPDFAnnot_GetStringValue, annotation, b"T")
-            found.append(("", f"[note by {author}: {words}]" if author else f"[note: {words}]"))
+            found.append(("", aside("note", words, author)))
         form = document.formenv
         if kind == pdfium.FPDF_ANNOT_WIDGET and form is not None:
             name = _string(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation) or _string(

@@ -23,7 +23,7 @@ from python_calamine import CalamineWorkbook, PasswordError
 from gateway.extract.number_formats import BUILT_IN, shower
 from gateway.extract.number_places import Show, plain
 from gateway.extract.package import Element, Package, words
-from gateway.extract.source import Source, Unreadable, place
+from gateway.extract.source import Source, Unreadable, aside, place
 
 Row: TypeAlias = tuple[int, Mapping[int, str]]
 """The number of a row from 0, and the texts of some of its cells by column from 0."""
@@ -98,24 +98,21 @@ def comments_and_boxes(package: Package, main: str, workbook: Element) -> dict[s
         link = links.get(sheet.get("r:id", ""))
         if link is not None:
             with suppress(ParseError):  # they are not worth the cells
-                drawings = filter(None, map(package.part, package.linked(link.target, "drawing")))
+                drawings = package.parts(link.target, "drawing")
                 boxes = (words(box) for drawing in drawings for box in drawing.iter("txBody"))
                 found[sheet.get("name", "")] = [*_comments(package, link.target), *filter(None, boxes)]
     return found
 
 
 def _comments(package: Package, sheet: str) -> Iterator[str]:
-    for name in package.linked(sheet, "comments"):
-        part = package.part(name)
-        if part is None:
-            continue
+    for part in package.parts(sheet, "comments"):
         authors = dict(enumerate(words(author) for author in part.iter("author")))
         for comment in part.iter("comment"):
             number = comment.get("authorId", "")
             author = authors.get(int(number), "") if number.isdecimal() else ""
-            by = f" by {author}" if author and not author.startswith("tc=") else ""  # the id of a thread
             if text := " ".join("".join(run.text or "" for run in comment.iter("t")).split()):
-                yield f"[comment on {comment.get('ref', '')}{by}: {text}]"
+                by = "" if author.startswith("tc=") else author  # the id of a thread
+                yield aside(f"comment on {comment.get('ref', '')}", text, by)
 
 
 def _shown(cell: object) -> str:
@@ -144,7 +141,7 @@ def shown_cells(source: Source, package: Package, main: str, workbook: Element) 
 
 def _styles(package: Package, main: str, *, is_1904: bool) -> Sequence[Show | None]:
     """Return what shows the numbers of each style."""
-    part = next((package.part(name) for name in package.linked(main, "styles")), None)
+    part = next(package.parts(main, "styles"), None)
     formats = None if part is None else part.find("cellXfs")
     if part is None or formats is None:
         return []

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gateway.extract.package import Element, Package, drawn, words
-from gateway.extract.source import Source, numeral, place
+from gateway.extract.source import Source, aside, numeral, place
 
 _KINDS: Final = (("alphaLc", "a"), ("alphaUc", "A"), ("romanLc", "i"), ("romanUc", "I"))
 _BESIDE: Final = {"notesSlide": "notes", "comments": "comment"}
@@ -27,7 +27,7 @@ def slides(source: Source, package: Package, main: str, root: Element) -> Iterat
                 for shape in numbers:
                     shape.clear()
                 beside = [words(comment) for comment in part.iter("cm")] or [" ".join(_lines(part))]
-                lines += [f"[{_BESIDE[link.kind]}: {said}]" for said in beside if said.strip()]
+                lines += [aside(_BESIDE[link.kind], said) for said in beside if said.strip()]
         pictures += sum(1 for _ in slide.iter("pic"))
         yield place("slide", number, "\n".join(line for line in lines if line.strip()))
     source.note(pictures, "picture", "pictures")

@@ -50,13 +50,19 @@ class Source:
         """Return the same file, whose bytes were read."""
         return replace(self, head=raw, rest=BytesIO())
 
-    def inside(self, raw: bytes, *, name: str, media_type: str) -> str:
-        """Return the text of a file inside this one. Raises Unreadable, and any error of a parser."""
+    def attached(self, name: str, raw: Callable[[], bytes], *, media_type: str = "") -> str | None:
+        """Return the text of a file inside this one. One that no parser reads is noted: it must not hide the rest."""
         if self.depth == _MAX_DEPTH:
-            raise Unreadable("it lies too deep in other files")
+            self.notes.append(f"attachment {name}: it lies too deep in other files")
+            return None
         named = {"name": name.lower(), "media_type": media_type.lower()}
-        inner = replace(self, head=raw, rest=BytesIO(), depth=self.depth + 1, **named)
-        return "".join(self.read(inner))
+        try:
+            inner = replace(self, head=raw(), rest=BytesIO(), depth=self.depth + 1, **named)
+            return "".join(self.read(inner))
+        except Exception as error:  # noqa: BLE001 - a parser may raise anything
+            why = str(error) if isinstance(error, Unreadable) else "it is damaged"
+            self.notes.append(f"attachment {name}: {why}")
+            return None
 
     def note(self, left_out: int, one: str, many: str) -> None:
         """Note that the text lacks so many of something."""
@@ -68,6 +74,11 @@ class Source:
         if numbers:
             shown = ", ".join(str(number + 1) for number in numbers[:_NOTED_PAGES])
             self.notes.append(f"{fault}: {shown}{', ...' if len(numbers) > _NOTED_PAGES else ''}")
+
+
+def aside(kind: str, text: str, author: str | None = None) -> str:
+    """Return a note, a comment or an edge of a page, as it stands beside the text that it belongs to."""
+    return f"[{kind} by {author}: {text}]" if author else f"[{kind}: {text}]"
 
 
 def place(kind: str, number: int, text: str, *, title: str = "") -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.extract.package import Element, Package, drawn
-from gateway.extract.source import PAGE_END, Source, numeral
+from gateway.extract.source import PAGE_END, Source, aside, numeral
 from gateway.extract.symbols import FORMULAS, RAISED, in_line, is_raised, sign, with_powers
 
 _LEVELS: Final = 9
@@ -38,13 +38,9 @@ class Numbering:
     def of(cls, package: Package, main: str) -> "Numbering":
         """Read the lists and styles of a document."""
         styles, lists = dict[str, Element](), dict[str, tuple[str, dict[int, Level]]]()
-        for name in package.linked(main, "styles"):
-            part = package.part(name)
-            styles = {style.get("styleId", ""): style for style in part.iter("style")} if part is not None else {}
-        for name in package.linked(main, "numbering"):
-            part = package.part(name)
-            if part is None:
-                continue
+        for part in package.parts(main, "styles"):
+            styles = {style.get("styleId", ""): style for style in part.iter("style")}
+        for part in package.parts(main, "numbering"):
             abstract = {kind.get("abstractNumId", ""): kind for kind in part.iter("abstractNum")}
             for number in part.iter("num"):
                 key = _value(number, "abstractNumId")
@@ -137,11 +133,11 @@ def word(source: Source, package: Package, main: str, root: Element) -> Iterator
     yield from (f"[chart: {line}]\n" for line in drawn(package, main) if line)
     seen = set[str]()
     for edge in _EDGES:
-        for part in map(package.part, package.linked(main, edge)):
-            text = "" if part is None else " ".join(reading.text(part).replace(_BREAK, " ").split())
+        for part in package.parts(main, edge):
+            text = " ".join(reading.text(part).replace(_BREAK, " ").split())
             if text and text not in seen:
                 seen.add(text)
-                yield f"[{edge}: {text}]\n"
+                yield f"{aside(edge, text)}\n"
     source.note(sum(1 for _ in root.iter("blip")), "picture", "pictures")
     source.note(sum(1 for _ in root.iter("rt")), "reading above a sign", "readings above signs")
     source.note(sum(1 for _ in root.iter("OLEObject")), "embedded object", "embedded objects")
@@ -234,12 +230,9 @@ def _notes(package: Package, main: str) -> dict[tuple[str, str], str]:
     """Return footnotes, endnotes and comments by kind and id."""
     found, plain = dict[tuple[str, str], str](), _Reading({}, Numbering({}, {}), rendered=True)
     for part_kind, kind in _NOTES.items():
-        for name in package.linked(main, part_kind):
-            part = package.part(name)
-            for note in part.iter(kind) if part is not None else ():
-                title = f"{kind} by {author}" if (author := note.get("author")) else kind
-                text = plain.text(note).replace(_BREAK, "").strip()
-                found[kind, note.get("id", "")] = f" [{title}: {text}]"
+        for note in (note for part in package.parts(main, part_kind) for note in part.iter(kind)):
+            text = plain.text(note).replace(_BREAK, "").strip()
+            found[kind, note.get("id", "")] = f" {aside(kind, text, note.get('author'))}"
     return found
 
 
