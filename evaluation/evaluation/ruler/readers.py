@@ -8,7 +8,7 @@ from math import inf
 from typing import Literal, Protocol, TypeAlias
 
 from evaluation.ruler.items import Item
-from gateway.long_read.plan import cut, plan_read
+from gateway.long_read.plan import plan_read
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.loops.journal import Journaled
 from memloop.loops.memreread import read_questions
@@ -146,7 +146,8 @@ class LoopReader(_EngineReader):
         """See ``ItemReader``."""
         request = self._setup.request(item)
         plan = plan_read(request, profile=self._profile, splitter=self._splitter, max_chars=sys.maxsize)
-        chunks = await asyncio.to_thread(cut, item.context, plan, self._splitter)
+        chunk_tokens = plan.budget.chunk_tokens
+        chunks = await asyncio.to_thread(self._splitter.split, item.context, chunk_tokens=chunk_tokens)
         (result,) = await read_questions(
             [item.question],
             chunks,
