@@ -60,12 +60,11 @@ def date_shower(tokens: Sequence[Token], language: str, *, is_1904: bool) -> Sho
 
 def _with_minutes(tokens: Sequence[Token]) -> Iterator[Token]:
     """Yield the tokens in small letters; an ``m`` behind hours or before seconds means minutes."""
-    times = [(at, text.lower()[0]) for at, (kind, text) in enumerate(tokens) if kind in ("date", "elapsed")]
-    before = dict(zip((at for at, _ in times[1:]), (sign for _, sign in times), strict=False))
-    behind = dict(zip((at for at, _ in times), (sign for _, sign in times[1:]), strict=False))
+    times = [text[0].lower() if kind in ("date", "elapsed") else "" for kind, text in tokens]
     for at, (kind, text) in enumerate(tokens):
-        is_minute = kind == "date" and text[0] in "mM" and (before.get(at) == "h" or behind.get(at) == "s")
-        yield "minute" if is_minute else kind, text.lower() if kind in ("date", "elapsed") else text
+        before, behind = "".join(times[:at])[-1:], "".join(times[at + 1 :])[:1]
+        is_minute = kind == "date" and times[at] == "m" and (before == "h" or behind == "s")
+        yield "minute" if is_minute else kind, text.lower() if times[at] else text
 
 
 def _is_foreign(fields: Sequence[Token], language: str) -> bool:
