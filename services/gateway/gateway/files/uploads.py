@@ -35,7 +35,8 @@ async def receive_upload(
 ) -> Upload:
     """Stream the form's single ``file`` to the storage; delete it again on any error.
 
-    Raises InvalidRequest for a malformed form, TooLarge, Unavailable.
+    Raises InvalidRequest for a malformed or truncated form, Unprocessable for one without a file, or with an empty one,
+    TooLarge, Unavailable.
     """
     kind, options = parse_options_header(content_type)
     if kind != b"multipart/form-data" or not options.get(b"boundary"):
@@ -48,7 +49,12 @@ async def receive_upload(
             for data in parts.feed(block):
                 size += len(data)
                 yield data
-        parts.check_whole(size)
+        if not parts.ended:
+            raise InvalidRequest("The form is truncated.", code="invalid_multipart")
+        if parts.files != 1:
+            raise Unprocessable("Send exactly one file.", param="file")
+        if size == 0:
+            raise Unprocessable("The file is empty.", param="file", code="empty_file")
 
     content = await blobs.written(tenant, file(), max_bytes=max_bytes, param="file")
     return Upload(
@@ -59,25 +65,18 @@ async def receive_upload(
     )
 
 
-@dataclass
 class _Parts:
     """Parses the form's parts: passes the data of ``file`` on and keeps small fields."""
 
-    boundary: bytes
-    fields: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    filename: str = ""
-    media_type: str = ""
-    _files: int = 0
-    _ended: bool = False
-    _name: str = ""
-    _header: bytes = b""
-    _value: bytes = b""
-    _headers: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    _out: list[bytes] = field(default_factory=list[bytes])
-
-    def __post_init__(self) -> None:
+    def __init__(self, boundary: bytes) -> None:
+        self.fields = dict[str, bytes]()
+        self.filename = self.media_type = ""
+        self.files, self.ended = 0, False
+        self._name, self._header, self._value = "", b"", b""
+        self._headers = dict[str, bytes]()
+        self._out: list[bytes] = []
         self._parser = MultipartParser(
-            self.boundary,
+            boundary,
             {
                 "on_part_begin": self._headers.clear,
                 "on_header_field": self._header_field,
@@ -85,7 +84,7 @@ class _Parts:
                 "on_header_end": self._header_end,
                 "on_headers_finished": self._part_begins,
                 "on_part_data": self._part_data,
-                "on_end": partial(setattr, self, "_ended", True),
+                "on_end": partial(setattr, self, "ended", True),
             },
         )
 
@@ -97,15 +96,6 @@ class _Parts:
         except FormParserError as error:
             raise InvalidRequest(f"The form is malformed: {error}", code="invalid_multipart") from error
         return self._out
-
-    def check_whole(self, size: int) -> None:
-        """Raise InvalidRequest for a truncated form, Unprocessable for a form without a file or with an empty one."""
-        if not self._ended:
-            raise InvalidRequest("The form is truncated.", code="invalid_multipart")
-        if self._files != 1:
-            raise Unprocessable("Send exactly one file.", param="file")
-        if size == 0:
-            raise Unprocessable("The file is empty.", param="file", code="empty_file")
 
     def _header_field(self, data: bytes, start: int, end: int) -> None:
         self._header += data[start:end]
@@ -122,9 +112,11 @@ class _Parts:
         _, options = parse_options_header(disposition)
         self._name = options.get(b"name", b"").decode("utf-8", "replace")
         if self._name == "file":
-            self._files += 1
+            self.files += 1
             extended = _EXTENDED_NAME.search(disposition)
-            self.filename = base_name(unquote_to_bytes(extended[1]) if extended else options.get(b"filename", b""))
+            path = unquote_to_bytes(extended[1]) if extended else options.get(b"filename", b"")
+            name = path.decode("utf-8", "replace").replace("\\", "/").rpartition("/")[2]
+            self.filename = named(name, param="file") if name else "file"
             self.media_type = self._headers.get("content-type", b"").decode("latin-1")[:_MEDIA_TYPE_CHARS]
         elif len(self.fields) >= 16:
             raise Unprocessable("The form has too many fields.")
@@ -138,9 +130,3 @@ class _Parts:
         self.fields[self._name] += data[start:end]
         if len(self.fields[self._name]) > _FIELD_BYTES:
             raise Unprocessable(f"The field is longer than {_FIELD_BYTES} bytes.", param=self._name)
-
-
-def base_name(raw: bytes) -> str:
-    """Return the base name of a file's path, unchanged. Raises Unprocessable for one that would be altered."""
-    name = raw.decode("utf-8", "replace").replace("\\", "/").rpartition("/")[2]
-    return named(name, param="file") if name else "file"
