@@ -22,7 +22,7 @@ from memloop.profiles import well_formed
 _BLOCK_BYTES: Final = 1 << 18
 _BLOCKS_HELD: Final = 12
 _ENCODE_CHARS: Final = 1 << 20
-_FORMAT: Final = b"memloop-chunks-2"
+_FORMAT: Final = f"memloop-chunks-3-{sys.byteorder}".encode()
 
 
 async def store_text(blobs: Blobs, tenant: str, blocks: AsyncIterator[bytes], *, holder: str) -> Blob:
@@ -50,16 +50,14 @@ class ChunkIndex:
 
     def dump(self) -> bytes:
         """Serialise the index for the storage."""
-        order = sys.byteorder.encode()
-        return b"\n".join((_FORMAT, order, str(len(self.tokens)).encode(), b"")) + b"".join(
-            part.tobytes() for part in (self.char_ends, self.byte_ends, self.tokens, self.page_ends)
-        )
+        parts = (self.char_ends, self.byte_ends, self.tokens, self.page_ends)
+        return b"%b\n%d\n" % (_FORMAT, len(self.tokens)) + b"".join(part.tobytes() for part in parts)
 
     @classmethod
     def load(cls, raw: bytes) -> "ChunkIndex | None":
         """Parse the output of ``dump``; None if another version or byte order wrote it."""
-        kind, order, count, rest = raw.split(b"\n", 3)
-        if kind != _FORMAT or order != sys.byteorder.encode():
+        kind, count, rest = raw.split(b"\n", 2)
+        if kind != _FORMAT:
             return None
         index, at = cls.empty(), 0
         for part in (index.char_ends, index.byte_ends, index.tokens, index.page_ends):
