@@ -292,7 +292,7 @@ async def test_attributes_and_status_that_change_at_once_both_stay(idle: Searche
 
 
 async def test_attributes_that_change_while_a_file_is_indexed_stay(it: Searches) -> None:
-    store_id, file_id = await _store(it), await it.file(LONG[:200_000])
+    store_id, file_id = await _store(it), await it.file(LONG[:60_000])  # three writes of 64 chunks
     await it.sdk.vector_stores.files.create(store_id, file_id=file_id, chunking_strategy=SHORT)
 
     async def begun() -> bool:
