@@ -96,6 +96,8 @@ class StreamReader:
         """Yield the entries after that number, each once and in order, to the stream's end. Raises Unavailable."""
         async with self.joined(stream, job=job) as followed:
             while True:
+                if followed.error is not None:
+                    raise followed.error
                 news, is_over, shared_after = followed.news, followed.is_over, followed.shared_after
                 if is_over or after < shared_after:
                     async for entry in self.stored(stream, after):
@@ -110,8 +112,6 @@ class StreamReader:
                         after = entry.number
                         yield entry
                 await news.wait()
-                if followed.error is not None:
-                    raise followed.error
 
     @asynccontextmanager
     async def joined(self, stream: str, *, job: str) -> AsyncGenerator[_Followed]:
