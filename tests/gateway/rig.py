@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import SecretStr
 from redis.asyncio import Redis
@@ -42,10 +43,11 @@ async def enqueued(
     infer: bool = True,
     settles: bool = False,
     event_id: str | None = None,
+    **given: Any,
 ) -> str:
     """Queue a write, without turns a flush, and return the id of its event."""
     job_id = event_id or new_event_id(namespace)
-    job = MemoryJob(event_id=job_id, namespace=namespace, turns=tuple(said), infer=infer, settles=settles)
+    job = MemoryJob(event_id=job_id, namespace=namespace, turns=tuple(said), infer=infer, settles=settles, **given)
     await queue.enqueue(job)
     return job_id
 

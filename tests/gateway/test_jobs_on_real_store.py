@@ -1,11 +1,13 @@
 """Memory writes against the real memory store: what the small store of the other tests stands for holds there too."""
 
 from collections.abc import AsyncGenerator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from memloop.wire.memory import Namespace
+from memloop.wire.memory import Namespace, Source
 from tests.fakes.job_engine import Body, add_memory, tool_call
 from tests.fakes.real_store import real_store
 from tests.gateway.rig import ALICE, Rig, enqueued, rig, script, turns
@@ -53,6 +55,35 @@ async def test_buffered_turns_come_back_and_are_cleared(redis_url: str, store_ur
         event = await it.event(await it.write("green tea."))
         assert [turn.content for turn in event.memories[0].item.sources] == ["I like", "green tea."]
         assert (await it.work.memory.store.buffers("local", user_id="alice")).buffers == ()
+
+
+GIVEN: dict[str, Any] = {"metadata": {"source": "crm"}, "expires_at": datetime(2040, 1, 1, tzinfo=UTC)}
+"""What a client gives with an add for the memories that come of it."""
+
+
+@pytest.mark.parametrize("next_turns", [(), turns("Milk is fine.")], ids=["a flush", "another add"])
+async def test_a_buffered_turns_memory_has_what_was_given_with_the_turn(
+    redis_url: str, store_url: str, next_turns: tuple[Source, ...]
+) -> None:
+    milk = add_memory("Alice drinks milk.")
+    async with rig(redis_url, script(BUFFER, TEA, milk), store_url=store_url) as it, it.working():
+        await it.event(await enqueued(it.writes, turns("I like green"), **GIVEN))
+        event = await it.event(await enqueued(it.writes, next_turns))
+        items = {one.item.memory: one.item for one in event.memories}
+    tea = items["Alice likes green tea."]
+    assert (tea.metadata, tea.expires_at) == (GIVEN["metadata"], GIVEN["expires_at"])
+    assert [turn.content for turn in tea.sources] == ["I like green"]
+    others = [(item.metadata, item.expires_at) for item in items.values() if item is not tea]
+    assert others == [({}, None)] * len(next_turns)
+
+
+async def test_buffered_turns_are_decided_with_those_that_were_given_the_same(redis_url: str, store_url: str) -> None:
+    async with rig(redis_url, script(BUFFER, TEA), store_url=store_url) as it, it.working():
+        for text in ("I like", "green tea."):
+            event = await it.event(await enqueued(it.writes, turns(text), **GIVEN))
+    (tea,) = (one.item for one in event.memories)
+    assert [turn.content for turn in tea.sources] == ["I like", "green tea."]
+    assert (tea.metadata, tea.expires_at) == (GIVEN["metadata"], GIVEN["expires_at"])
 
 
 async def test_texts_are_stored_as_they_are_without_inference(redis_url: str, store_url: str) -> None:

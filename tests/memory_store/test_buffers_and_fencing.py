@@ -1,7 +1,7 @@
 """Buffers, erasure, fencing tokens and the key, through the HTTP API."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -64,6 +64,14 @@ async def test_a_buffer_comes_back_with_its_time(http: httpx.AsyncClient) -> Non
 
     assert stored.updated_at is not None
     assert await listed(http) == [stored]
+
+
+async def test_a_turn_that_has_expired_is_not_pending(http: httpx.AsyncClient) -> None:
+    for run, years in (("over", -1), ("going on", 1)):
+        ends = datetime.now(UTC) + timedelta(days=365 * years)
+        await put(http, buffer(run, run_id=run).model_copy(update={"expires_at": ends}))
+
+    assert [turn.content for turn in (await searched(http, "tea")).pending] == ["going on"]
 
 
 async def test_a_buffer_is_replaced(http: httpx.AsyncClient) -> None:

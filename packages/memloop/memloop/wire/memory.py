@@ -359,12 +359,17 @@ class Erased(Wire):
 
 
 class Buffer(Wire):
-    """Turns that wait for more context, oldest first. ``event_id`` is the last write that left them here."""
+    """Turns that wait for more context, oldest first. ``event_id`` is the last write that left them here.
+
+    ``metadata`` and ``expires_at`` are what that write gave to the memories that the turns become.
+    """
 
     namespace: Namespace
     turns: tuple[Source, ...]
     reason: str = ""
     event_id: str | None = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue], exclude_if=operator.not_)
+    expires_at: datetime | None = Field(default=None, exclude_if=_is_none)
     updated_at: datetime | None = None
 
 

@@ -18,7 +18,7 @@ from memloop.ports import Splitter
 from memloop.profiles import PLAIN_TURNS, Profile, TurnLines, well_formed
 from memloop.wire.base import Wire
 from memloop.wire.fields import KEY_CHARS, key_of_text
-from memloop.wire.memory import MemoryDraft, MemoryItem, Source, StoreAdd, Usage, Written
+from memloop.wire.memory import Buffer, MemoryDraft, MemoryItem, Source, StoreAdd, Usage, Written
 from memloop.wire.memory_events import MAX_REPLY_CHARS, DecisionRecord, MemoryEvent
 from memloop.wire.policy import EffectivePolicy
 
@@ -40,7 +40,7 @@ class KeptPart(Wire):
 class Start(Wire):
     """The buffer at the start of the write, or what is left of the turns that were kept."""
 
-    turns: tuple[Source, ...] = ()
+    buffer: Buffer | None = None
     kept: tuple[KeptPart, ...] = ()
 
 

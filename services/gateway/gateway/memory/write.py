@@ -134,27 +134,36 @@ class MemoryWrite:
             for number, turn in enumerate(self._job.turns)
             if turn.content.strip()
         ]
-        for add in self._adds_of(drafts, "raw"):
+        for add in self._adds_of(self._job, drafts, "raw"):
             await self._add(add)
-        buffered = self._ruler.newest_within(start.turns, most_tokens=self._room)
+        held, before = start.buffer, self._job
+        if held is not None:
+            before = before.model_copy(update={"metadata": held.metadata, "expires_at": held.expires_at})
+        buffered = self._ruler.newest_within(held.turns if held is not None else (), most_tokens=self._room)
+        waiting = deque[tuple[MemoryJob, tuple[Source, ...]]]()
+        if buffered and before != self._job:  # what was given with these turns holds for them alone
+            waiting.append((before, buffered))
+            buffered = ()
+        waiting += ((self._job, run) for run in self._batches(buffered, self._job.turns))
         rounds: list[Round] = []
         memories: list[Written] = []
-        waiting = deque(self._batches(buffered, self._job.turns))
         while waiting:
-            number, shown = len(rounds), (*buffered, *waiting.popleft())
-            decided = await self._decided(number, shown)
+            job, run = waiting.popleft()
+            number, shown = len(rounds), (*buffered, *run)
+            decided = await self._decided(number, shown, may_wait=job is self._job)
             rounds.append(decided)
-            memories += await self._stored(number, decided, shown)
+            memories += await self._stored(number, decided, shown, job)
             buffered = shown if decided.action == "buffer" else ()
             if decided.action == "split":
-                waiting.extendleft((shown[len(shown) // 2 :], shown[: len(shown) // 2]))
+                waiting.extendleft(((job, shown[len(shown) // 2 :]), (job, shown[: len(shown) // 2])))
         await self._hold.check()
         owner, token = self._job.namespace, self._hold.token
         if buffered:
             reason = rounds[-1].reason if rounds else ""
-            kept = Buffer(namespace=owner, turns=buffered, reason=reason, event_id=self._job.event_id)
+            given = self._job.model_dump(include={"event_id", "metadata", "expires_at"})
+            kept = Buffer(namespace=owner, turns=buffered, reason=reason, **given)
             await self._tools.store.put_buffer(kept, fencing_token=token)
-        elif start.turns:
+        elif held is not None:
             await self._tools.store.clear_buffer(owner, fencing_token=token)
         return self._ended(rounds, memories)
 
@@ -178,7 +187,7 @@ class MemoryWrite:
         stay = {item.id for part in undecided for item in parts[part].items}
         memories = [one for one in kept.memories if one.item.memory_type != KEPT or one.item.id in stay]
         for number, (part, decided, shown) in enumerate(decisions):
-            memories += await self._stored(number, decided, shown) if part not in undecided else ()
+            memories += await self._stored(number, decided, shown, self._job) if part not in undecided else ()
         for item_id, version in ((item.id, item.version) for part in parts for item in part.items):
             if item_id not in stay:
                 await self._hold.check()
@@ -210,7 +219,8 @@ class MemoryWrite:
     async def _buffered(self) -> Start:
         namespace = self._job.namespace
         page = await self._tools.store.buffers(namespace.tenant, user_id=namespace.user_id)
-        return Start(turns=next((buffer.turns for buffer in page.buffers if buffer.namespace == namespace), ()))
+        found = next((buffer for buffer in page.buffers if buffer.namespace == namespace), None)
+        return Start(buffer=found)
 
     async def _still_kept(self, event: MemoryEvent) -> Start:
         """Return the turns of the event that are still kept, redacted."""
@@ -229,11 +239,11 @@ class MemoryWrite:
             known = await self._journal.keep(name, (await make()).model_dump_json())
         return kind.model_validate_json(known)
 
-    async def _decided(self, number: int, turns: Sequence[Source]) -> Round:
+    async def _decided(self, number: int, turns: Sequence[Source], *, may_wait: bool = True) -> Round:
         """Return the round's decision from the journal or the model."""
-        return await self._once(f"decision:{number}", Round, partial(self._decide, number, turns))
+        return await self._once(f"decision:{number}", Round, partial(self._decide, number, turns, may_wait))
 
-    async def _decide(self, number: int, turns: Sequence[Source]) -> Round:
+    async def _decide(self, number: int, turns: Sequence[Source], may_wait: bool) -> Round:
         """Ask MemReader, if its reply may be usable.
 
         Each counted attempt makes new calls; after an outage or crash it reuses the journal.
@@ -242,7 +252,8 @@ class MemoryWrite:
             return Round(action="invalid", reason=self._unusable)
         namespace, traces = self._job.namespace, self._tools.traces
         # Whether the turns may stay buffered: only newly said ones, not too many, and no client waits
-        may_buffer = bool(self._job.turns) and not self._job.settles and self._limits.hold(turns, self._ruler)
+        may_wait = may_wait and bool(self._job.turns) and not self._job.settles
+        may_buffer = may_wait and self._limits.hold(turns, self._ruler)
         model = Journaled(self._tools.model, JournalCheckpoints(self._journal, scope=f"{self._attempt}:{number}"))
         index = NamespaceIndex(self._tools.store, namespace, hidden=self._hidden)
         recording = await traces.new_recording(namespace.tenant)
@@ -276,30 +287,35 @@ class MemoryWrite:
             decided,
         )
 
-    async def _stored(self, number: int, decided: Round, turns: Sequence[Source]) -> tuple[Written, ...]:
+    async def _stored(
+        self, number: int, decided: Round, turns: Sequence[Source], job: MemoryJob
+    ) -> tuple[Written, ...]:
         async def stored() -> Stored:
-            written = [await self._add(add) for add in self._adds(number, decided, turns)]
+            written = [await self._add(add) for add in self._adds(number, decided, turns, job)]
             return Stored(memories=tuple(chain.from_iterable(written)))
 
         if decided.action not in {"add", "invalid"}:
             return ()
         return (await self._once(f"stored:{number}", Stored, stored)).memories
 
-    def _adds(self, number: int, decided: Round, turns: Sequence[Source]) -> Iterator[StoreAdd]:
-        """Yield the adds of a round's memories, or of its turns word for word when its reply was unusable."""
-        job, token = self._job, self._hold.token
+    def _adds(self, number: int, decided: Round, turns: Sequence[Source], job: MemoryJob) -> Iterator[StoreAdd]:
+        """Yield the adds of a round's memories, or of its turns word for word when its reply was unusable.
+
+        ``job`` has what was given with the turns.
+        """
         name = f"again{job.kept.redecided}:{number}" if job.kept else number
         if decided.action == "invalid":
-            yield from self._adds_of(kept_drafts(turns, key=f"{job.event_id}:{number:04}"), f"{name}:kept")
+            yield from self._adds_of(job, kept_drafts(turns, key=f"{job.event_id}:{number:04}"), f"{name}:kept")
         said_at = next((turn.timestamp for turn in reversed(turns) if turn.timestamp is not None), None)
         for part, drafts in enumerate(slices(decided.drafts)):
+            token = self._hold.token
             yield store_add(job, drafts, f"{name}:{part}", timestamp=said_at, sources=turns, token=token)
 
-    def _adds_of(self, drafts: Iterable[tuple[Source, MemoryDraft]], name: str) -> Iterator[StoreAdd]:
+    def _adds_of(self, job: MemoryJob, drafts: Iterable[tuple[Source, MemoryDraft]], name: str) -> Iterator[StoreAdd]:
         """Yield the adds of turns that are stored as they are, with their own times."""
         for part, pairs in enumerate(groups(drafts)):
             said_at, some = pairs[0][0].timestamp, [draft for _, draft in pairs]
-            yield store_add(self._job, some, f"{name}:{part}", timestamp=said_at, token=self._hold.token)
+            yield store_add(job, some, f"{name}:{part}", timestamp=said_at, token=self._hold.token)
 
     async def _add(self, add: StoreAdd) -> tuple[Written, ...]:
         await self._hold.check()

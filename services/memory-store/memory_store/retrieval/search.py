@@ -229,8 +229,11 @@ def ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda one: (-round(one.score, DECIMALS), -one.said_at.timestamp(), one.id))
 
 
-async def buffered_turns(buffers: Buffers, scope: Scope) -> tuple[PendingTurn, ...] | None:
-    """Return the scope's buffered turns: empty without a user, None while the state cannot be reached."""
+async def buffered_turns(buffers: Buffers, scope: Scope, moment: datetime) -> tuple[PendingTurn, ...] | None:
+    """Return the scope's buffered turns that have not expired by then.
+
+    Empty without a user, None while the state cannot be reached.
+    """
     if scope.user_id is None:
         return ()
     try:
@@ -250,6 +253,7 @@ async def buffered_turns(buffers: Buffers, scope: Scope) -> tuple[PendingTurn, .
             name=turn.name,
         )
         for buffer in page.buffers
+        if buffer.expires_at is None or utc(buffer.expires_at) > moment
         if scope.agent_id in (None, (space := buffer.namespace).agent_id) and scope.run_id in (None, space.run_id)
         for turn in buffer.turns
     )
@@ -266,7 +270,7 @@ async def search(
         if not request.include_buffered:
             return await retrieval.search(request)
         # before the memories: a turn leaves its buffer only after they are stored
-        async with beside(buffered_turns(buffers, request.namespace)) as reading:
+        async with beside(buffered_turns(buffers, request.namespace, retrieval.clock())) as reading:
             found, turns = await retrieval.search(request, after=reading), await reading
         return found.model_copy(update={"pending": turns or (), "pending_complete": turns is not None})
 
