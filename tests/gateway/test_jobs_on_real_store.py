@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memloop.wire.memory import Namespace, Source
-from tests.fakes.job_engine import Body, add_memory, tool_call
+from tests.fakes.job_engine import Body, Reply, add_memory, tool_call
 from tests.fakes.real_store import real_store
 from tests.gateway.rig import ALICE, Rig, enqueued, rig, script, turns
 from tests.gateway.test_worker_kill import Kill, killed_at
@@ -84,6 +84,28 @@ async def test_buffered_turns_are_decided_with_those_that_were_given_the_same(re
     (tea,) = (one.item for one in event.memories)
     assert [turn.content for turn in tea.sources] == ["I like", "green tea."]
     assert (tea.metadata, tea.expires_at) == (GIVEN["metadata"], GIVEN["expires_at"])
+
+
+async def test_what_was_given_with_turns_outlives_that_they_were_kept_verbatim(redis_url: str, store_url: str) -> None:
+    def answer(body: Body) -> Reply:
+        if len(it.engine.calls) == 1:
+            return BUFFER
+        if not works:
+            return "no"
+        return TEA if "green" in str(body["messages"][1]["content"]) else add_memory("Alice drinks milk.")
+
+    works = False
+    async with rig(redis_url, answer, store_url=store_url, memory_redecisions=0) as it, it.working():
+        await it.event(await enqueued(it.writes, turns("I like green"), **GIVEN))
+        event = await it.event(await it.write("Milk is fine."))
+        assert event.status == "kept_verbatim"
+        works = True
+        await it.work.memory.kept.redecide(it.writes, event.event_id, tenant="local")
+        again = (await it.event(event.event_id)).memories
+    assert {one.item.memory: (one.item.metadata, one.item.expires_at) for one in again} == {
+        "Alice likes green tea.": (GIVEN["metadata"], GIVEN["expires_at"]),
+        "Alice drinks milk.": ({}, None),
+    }
 
 
 async def test_texts_are_stored_as_they_are_without_inference(redis_url: str, store_url: str) -> None:

@@ -207,9 +207,7 @@ def _job_of(event: MemoryEvent, tenant: str) -> MemoryJob | None:
     return MemoryJob(
         event_id=event.event_id,
         namespace=Namespace(tenant=tenant, user_id=first.user_id, agent_id=first.agent_id, run_id=first.run_id),
-        metadata=first.metadata,
         timestamp=max(item.valid_from for item in kept),
-        expires_at=min((item.expires_at for item in kept if item.expires_at), default=None),
         created_at=event.created_at,
         redacted=event.redacted,
         kept=event,

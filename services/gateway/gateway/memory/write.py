@@ -54,7 +54,7 @@ from memloop.loops.relating import relate
 from memloop.ports import ChatModel
 from memloop.profiles import Profile
 from memloop.wire.errors import NotFound, PreconditionFailed
-from memloop.wire.memory import Buffer, MemoryDraft, Namespace, Source, StoreAdd, Written
+from memloop.wire.memory import Buffer, MemoryDraft, MemoryItem, Namespace, Source, StoreAdd, Written
 from memloop.wire.memory_events import MemoryEvent
 from memloop_clients.store import NamespaceIndex, StoreClient
 from memloop_state.owners import Owner
@@ -136,9 +136,8 @@ class MemoryWrite:
         ]
         for add in self._adds_of(self._job, drafts, "raw"):
             await self._add(add)
-        held, before = start.buffer, self._job
-        if held is not None:
-            before = before.model_copy(update={"metadata": held.metadata, "expires_at": held.expires_at})
+        held = start.buffer
+        before = self._job if held is None else self._job_of(held)
         buffered = self._ruler.newest_within(held.turns if held is not None else (), most_tokens=self._room)
         waiting = deque[tuple[MemoryJob, tuple[Source, ...]]]()
         if buffered and before != self._job:  # what was given with these turns holds for them alone
@@ -187,13 +186,18 @@ class MemoryWrite:
         stay = {item.id for part in undecided for item in parts[part].items}
         memories = [one for one in kept.memories if one.item.memory_type != KEPT or one.item.id in stay]
         for number, (part, decided, shown) in enumerate(decisions):
-            memories += await self._stored(number, decided, shown, self._job) if part not in undecided else ()
+            if part not in undecided:
+                memories += await self._stored(number, decided, shown, self._job_of(parts[part].items[0]))
         for item_id, version in ((item.id, item.version) for part in parts for item in part.items):
             if item_id not in stay:
                 await self._hold.check()
                 with suppress(NotFound, PreconditionFailed):
                     await self._tools.store.delete(item_id, tenant=self._job.namespace.tenant, if_version=version)
         return self._ended([decided for _, decided, _ in decisions], memories)
+
+    def _job_of(self, given: Buffer | MemoryItem) -> MemoryJob:
+        """Return the job with what was given with turns that waited in the buffer, or were kept."""
+        return self._job.model_copy(update={"metadata": given.metadata, "expires_at": given.expires_at})
 
     def _ended(self, rounds: Sequence[Round], memories: Sequence[Written]) -> MemoryEvent:
         problems = [decided.reason for decided in rounds if decided.action == "invalid"]
