@@ -55,11 +55,19 @@ async def together(works: Sequence[Callable[[], Awaitable[Result]]]) -> list[Res
     try:
         return await asyncio.gather(*tasks)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        # This frame is part of the traceback of a task's error: with the list both would wait for the garbage collector
-        tasks.clear()
+        await _end(tasks)
+
+
+async def _end(tasks: list[asyncio.Task[Result]]) -> None:
+    """Cancel the tasks, wait for them and empty the list.
+
+    The caller's frame is part of the traceback of a task's error: if it kept a task, both would wait for the garbage
+    collector.
+    """
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    tasks.clear()
 
 
 async def branches(

@@ -6,7 +6,7 @@
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 from fastapi import APIRouter, Request, Response
 
@@ -53,9 +53,6 @@ from memloop_service.http import (
 
 Prepared: TypeAlias = tuple[ChatTurn | None, ReadContext | None]
 """The chat's memory turn and what was read of its oversized parts, if any."""
-
-
-_Sent = TypeVar("_Sent")
 
 
 async def _kept_nowhere(answer: Json) -> Json:
@@ -145,19 +142,19 @@ class _Answering:
             stream, whole = self._relayed(turn, outgoing), partial(self._remembered, turn)
             return self._call.answer(CHAT_PATH, outgoing, stream=stream, whole=whole)
 
-        return await self._sent(send, await (work() if over is None else self._watched(work)))
-
-    async def _sent(self, send: Callable[[ChatTurn | None, Outgoing], Awaitable[_Sent]], prepared: Prepared) -> _Sent:
-        """Send the chat; once more without its recalled notes where these made it too long."""
-        turn, context = prepared
+        turn, context = await (work() if over is None else self._watched(work))
         try:
             return await send(turn, self._outgoing(turn, context))
         except EngineError as refused:
-            if refused.code != CONTEXT_LENGTH_EXCEEDED or turn is None or turn.recalled.message is None:
-                raise
-        self._chat.memory.metrics.recall_left_out.inc()
-        turn = replace(turn, recalled=turn.recalled.left_out())
+            turn = self._without_notes(turn, refused)
         return await send(turn, self._outgoing(turn, context))
+
+    def _without_notes(self, turn: ChatTurn | None, refused: EngineError) -> ChatTurn:
+        """Return the turn that is sent once more where its recalled notes made the chat too long; else raise."""
+        if refused.code != CONTEXT_LENGTH_EXCEEDED or turn is None or turn.recalled.message is None:
+            raise refused
+        self._chat.memory.metrics.recall_left_out.inc()
+        return replace(turn, recalled=turn.recalled.left_out())
 
     def _outgoing(self, turn: ChatTurn | None, context: ReadContext | None) -> Outgoing:
         with self._meter.ours():
@@ -201,7 +198,12 @@ class _Answering:
             return self._call.events(CHAT_PATH, outgoing, self._relayed(turn, outgoing), out)
 
         try:
-            await self._sent(send, await work())
+            turn, context = await work()
+            try:
+                await send(turn, self._outgoing(turn, context))
+            except EngineError as refused:
+                turn = self._without_notes(turn, refused)
+                await send(turn, self._outgoing(turn, context))
         except MemloopError as error:
             if error.http_status >= 500:
                 self._meter.broken()
