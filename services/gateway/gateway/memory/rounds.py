@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain, groupby
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from gateway.memory.jobs import MemoryJob
 from memloop.loops.rendering import conversation_lines
@@ -143,6 +143,10 @@ def adds_of(job: MemoryJob, *, token: int | None) -> list[StoreAdd]:
     ]
 
 
+_OF_BOTH: Final = MemoryJob.model_fields.keys() & StoreAdd.model_fields.keys()
+"""What an add has of its job, in the same words."""
+
+
 def store_add(
     job: MemoryJob,
     drafts: Sequence[MemoryDraft],
@@ -153,16 +157,11 @@ def store_add(
     sources: Sequence[Source] = (),
 ) -> StoreAdd:
     """Return an add of the job, whose write is named after it and the ``part``."""
-    return StoreAdd(
-        namespace=job.namespace,
-        drafts=tuple(drafts),
-        sources=tuple(sources),
-        metadata=job.metadata,
-        timestamp=timestamp or job.timestamp or job.created_at,
-        expires_at=job.expires_at,
-        event_id=f"{job.event_id}:{part}",
-        fencing_token=token,
-    )
+    given: dict[str, Any] = {name: getattr(job, name) for name in _OF_BOTH} | {
+        "timestamp": timestamp or job.timestamp or job.created_at,
+        "event_id": f"{job.event_id}:{part}",
+    }
+    return StoreAdd(drafts=tuple(drafts), sources=tuple(sources), fencing_token=token, **given)
 
 
 def _key_of(job: MemoryJob, turn: Source, number: int) -> str:

@@ -6,7 +6,7 @@ Also the users, agents and runs of whom anything is stored.
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, cast
 
 from memloop.wire.errors import Conflict, PreconditionFailed, TooLarge, Unavailable, Unprocessable
 from memloop.wire.fields import key_of_text
@@ -211,16 +211,12 @@ def _check_version(record: Record, if_version: int | None) -> None:
 
 def _patched_fields(patch: ItemPatch) -> ItemChanges:
     """Returns the fields that the patch names; only ``expires_at`` can be set to nothing."""
-    fields: ItemChanges = {}
-    if patch.memory is not None:
-        fields["memory"] = patch.memory
-        fields["hash"] = content_hash(patch.memory)
+    named = {name: getattr(patch, name) for name in patch.model_fields_set}
+    fields = cast(ItemChanges, {name: value for name, value in named.items() if value is not None})
+    if "memory" in fields:
+        fields["hash"] = content_hash(fields["memory"])
         fields["feedback"] = None
-    if patch.metadata is not None:
-        fields["metadata"] = patch.metadata
-    if patch.tags is not None:
-        fields["tags"] = patch.tags
-    if "expires_at" in patch.model_fields_set:
+    if "expires_at" in named:
         fields["expires_at"] = utc(patch.expires_at) if patch.expires_at else None
     return fields
 
