@@ -52,7 +52,7 @@ _COMMANDS: Final = "Command line"
 
 
 def page(text: str) -> str:
-    """Write the tables of the page's ``text`` anew. Meanings stay; a setting that it lacks gets a row without one."""
+    """Return the page with its tables refreshed. Meanings stay; a setting that it lacks gets a row without one."""
     titles = "|".join((*PROCESSES, _COMMANDS))
     return re.sub(rf"^## ({titles})\n(?:.+\n|\n(?!## ))*", _section, text, flags=re.MULTILINE)
 

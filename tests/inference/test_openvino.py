@@ -128,7 +128,7 @@ def test_a_seed_draws_the_same_replies_again(engine: Engine) -> None:
         )
         return [choice.message.content for choice in answer.choices]
 
-    drawn(7)  # from then on the prompt is cached: computed anew, its last bits may be others
+    drawn(7)  # caches the prompt: a cached prompt and a computed one differ in their last bits
     assert drawn(7) == drawn(7)
     assert len(set(drawn(7))) > 1
 

@@ -88,6 +88,10 @@ class CheckedCopy(FirstFault):
             raise AttributeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
         return super().model_copy(update=update, deep=deep)
 
+    def shared_with(self, kind: type[BaseModel]) -> dict[str, Any]:
+        """Return the values of the fields that a model of this kind has too."""
+        return {name: getattr(self, name) for name in type(self).model_fields.keys() & kind.model_fields.keys()}
+
 
 class Wire(CheckedCopy):
     """A frozen model of our own; an unknown field is an error."""

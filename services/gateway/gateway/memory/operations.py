@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Final
 
 from gateway.access import Principal
 from gateway.memory.events import event_id as event_id_of
@@ -104,10 +103,6 @@ def _joined(parts: Sequence[BatchOutcome], *, shown: bool) -> BatchOutcome:
     return BatchOutcome(memories=memories, error=next((part.error for part in parts if part.error), None))
 
 
-_OF_BOTH: Final = MemoryAdd.model_fields.keys() & MemoryJob.model_fields.keys()
-"""What a job has of its request, in the same words."""
-
-
 def job_of(add: MemoryAdd, tenant: str, *, event_id: str) -> MemoryJob:
     """Return the write job for a request, without an assistant's thoughts; a text that is kept as it is keeps them."""
     spoken = (
@@ -120,7 +115,7 @@ def job_of(add: MemoryAdd, tenant: str, *, event_id: str) -> MemoryJob:
         namespace=add.namespace(tenant),
         turns=heard or add.messages,
         settles=add.sync,
-        **{name: getattr(add, name) for name in _OF_BOTH},
+        **add.shared_with(MemoryJob),
     )
 
 

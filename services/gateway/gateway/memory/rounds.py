@@ -143,10 +143,6 @@ def adds_of(job: MemoryJob, *, token: int | None) -> list[StoreAdd]:
     ]
 
 
-_OF_BOTH: Final = MemoryJob.model_fields.keys() & StoreAdd.model_fields.keys()
-"""What an add has of its job, in the same words."""
-
-
 def store_add(
     job: MemoryJob,
     drafts: Sequence[MemoryDraft],
@@ -157,7 +153,7 @@ def store_add(
     sources: Sequence[Source] = (),
 ) -> StoreAdd:
     """Return an add of the job, whose write is named after it and the ``part``."""
-    given: dict[str, Any] = {name: getattr(job, name) for name in _OF_BOTH} | {
+    given: dict[str, Any] = job.shared_with(StoreAdd) | {
         "timestamp": timestamp or job.timestamp or job.created_at,
         "event_id": f"{job.event_id}:{part}",
     }

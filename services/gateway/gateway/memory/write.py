@@ -137,7 +137,7 @@ class MemoryWrite:
         for add in self._adds_of(self._job, drafts, "raw"):
             await self._add(add)
         held = start.buffer
-        before = self._job if held is None else self._job_of(held)
+        before = self._job if held is None else self._as_given(held)
         buffered = self._ruler.newest_within(held.turns if held is not None else (), most_tokens=self._room)
         waiting = deque[tuple[MemoryJob, tuple[Source, ...]]]()
         if buffered and before != self._job:  # what was given with these turns holds for them alone
@@ -187,7 +187,7 @@ class MemoryWrite:
         memories = [one for one in kept.memories if one.item.memory_type != KEPT or one.item.id in stay]
         for number, (part, decided, shown) in enumerate(decisions):
             if part not in undecided:
-                memories += await self._stored(number, decided, shown, self._job_of(parts[part].items[0]))
+                memories += await self._stored(number, decided, shown, self._as_given(parts[part].items[0]))
         for item_id, version in ((item.id, item.version) for part in parts for item in part.items):
             if item_id not in stay:
                 await self._hold.check()
@@ -195,9 +195,9 @@ class MemoryWrite:
                     await self._tools.store.delete(item_id, tenant=self._job.namespace.tenant, if_version=version)
         return self._ended([decided for _, decided, _ in decisions], memories)
 
-    def _job_of(self, given: Buffer | MemoryItem) -> MemoryJob:
-        """Return the job with what was given with turns that waited in the buffer, or were kept."""
-        return self._job.model_copy(update={"metadata": given.metadata, "expires_at": given.expires_at})
+    def _as_given(self, turns: Buffer | MemoryItem) -> MemoryJob:
+        """Return the job with the metadata and expiry of buffered or kept turns."""
+        return self._job.model_copy(update={"metadata": turns.metadata, "expires_at": turns.expires_at})
 
     def _ended(self, rounds: Sequence[Round], memories: Sequence[Written]) -> MemoryEvent:
         problems = [decided.reason for decided in rounds if decided.action == "invalid"]
