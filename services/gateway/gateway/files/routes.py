@@ -101,7 +101,9 @@ async def upload_file(
         except InvalidRequest:
             await records.blobs.drop(upload.content.place)
             raise
-        return await _registered(upload, records, principal.tenant, file_id, owner, purpose, lasts_s)
+        return await _registered(
+            upload, records, tenant=principal.tenant, file_id=file_id, owner=owner, purpose=purpose, lasts_s=lasts_s
+        )
 
 
 @ours.post("/from-url", dependencies=[Depends(upload_room)], openapi_extra=body_of(FileFromUrl))
@@ -116,7 +118,10 @@ async def fetch_file(request: Request, files: FilesDep, principal: PrincipalDep,
     owner, tenant = await _owner_of(request, records, principal), principal.tenant
     async with records.room(tenant, size_bytes=0) as file_id:
         upload = await files.downloads.stored(asked.url, blobs=records.blobs, tenant=tenant, max_bytes=files.max_bytes)
-        return await _registered(upload, records, tenant, file_id, owner, "user_data", asked.expires_after_s)
+        lasts_s = asked.expires_after_s
+        return await _registered(
+            upload, records, tenant=tenant, file_id=file_id, owner=owner, purpose="user_data", lasts_s=lasts_s
+        )
 
 
 @openais.get("", dependencies=[Room])
@@ -191,6 +196,7 @@ def _asked(fields: Mapping[str, str]) -> tuple[FilePurpose, int | None]:
 async def _registered(
     upload: Upload,
     files: FileRecords,
+    *,
     tenant: str,
     file_id: str,
     owner: Owner | None,

@@ -245,9 +245,9 @@ class MemoryWrite:
 
     async def _decided(self, number: int, turns: Sequence[Source], *, may_wait: bool = True) -> Round:
         """Return the round's decision from the journal or the model."""
-        return await self._once(f"decision:{number}", Round, partial(self._decide, number, turns, may_wait))
+        return await self._once(f"decision:{number}", Round, partial(self._decide, number, turns, may_wait=may_wait))
 
-    async def _decide(self, number: int, turns: Sequence[Source], may_wait: bool) -> Round:
+    async def _decide(self, number: int, turns: Sequence[Source], *, may_wait: bool) -> Round:
         """Ask MemReader, if its reply may be usable.
 
         Each counted attempt makes new calls; after an outage or crash it reuses the journal.
