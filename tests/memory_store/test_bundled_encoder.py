@@ -38,6 +38,13 @@ from memory_store.embedding.bundled_encoder import BundledEncoder
 [vector] = BundledEncoder(threads=1, batch=1, folder=Path(sys.argv[1])).encode(["Anna sold the boat."])
 print(len(vector), sorted({"torch", "transformers", "sentence_transformers", "vllm"} & set(sys.modules)))
 """
+_STARTS_WITH_TWO_THREADS = """
+import sys
+from pathlib import Path
+from memory_store.embedding.bundled_encoder import BundledEncoder
+sys.setswitchinterval(1e-6)
+BundledEncoder(threads=2, batch=32, folder=Path(sys.argv[1]))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +64,10 @@ def test_the_bundle_gives_the_models_own_vectors_for_odd_texts(bundle: Path) -> 
     own = by_torch(model.unit_vectors, bfloat16=False)([model.features(_ODD_TEXTS)])[0]
 
     assert alike(encoder.encode(_ODD_TEXTS), own)
+
+
+def test_two_threads_whose_turns_change_all_the_time_start_the_encoder(bundle: Path) -> None:
+    subprocess.run([sys.executable, "-c", _STARTS_WITH_TWO_THREADS, bundle], timeout=60, check=True)
 
 
 def test_weights_in_eight_bits_turn_the_vectors_by_little_on_any_processor(bundle: Path) -> None:

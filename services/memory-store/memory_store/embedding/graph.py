@@ -76,6 +76,10 @@ def by_openvino(graph: object, *, threads: int, products: Products) -> Run:
     def rows(arrays: Arrays) -> Rows:
         return whole.create_infer_request().infer(list(arrays))[0].tolist()
 
+    # The first inference of a process must be alone. It fills a table of OpenVINO under a lock of C++ and lets other
+    # threads have the interpreter meanwhile: one that infers then waits for the lock and never gives it back.
+    rows([np.ones((1, 2), dtype=np.int64) for _ in whole.inputs])
+
     def run(batches: Iterable[Arrays]) -> Sequence[Rows]:
         given = list(batches)
         return list(map(rows, given) if len(given) == 1 else beside.map(rows, given))
