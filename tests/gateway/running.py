@@ -46,9 +46,12 @@ class Answer:
 
     @property
     def events(self) -> list[bytes]:
-        """The events of a stream, each without its blank line."""
+        """The events of a stream and the comments before the last one, each without its blank line."""
         assert self.headers["Content-Type"].startswith("text/event-stream")
-        return [event for event in self.raw.split(b"\n\n") if event]
+        events = [event for event in self.raw.split(b"\n\n") if event]
+        while events and events[-1].startswith(b":"):  # on a slow machine one may come before the stream's end
+            events.pop()
+        return events
 
     @property
     def chunks(self) -> list[Any]:
