@@ -7,11 +7,11 @@ from typing import Final
 import orjson
 from pydantic import BaseModel, JsonValue
 
-from gateway.memory.policed_store import chars_of_add, redacted_add, redacted_line
+from gateway.memory.policed_store import chars_of_add, redacted_add, redacted_buffer, redacted_line
 from gateway.policy import chars_of
 from gateway.policy.redaction.finding import Redaction, find_by_rules
 from memloop.wire.feedback import Feedback
-from memloop.wire.memory import MemoryDraft, MemoryItem, NamedTime, Namespace, Source, StoreAdd
+from memloop.wire.memory import Buffer, MemoryDraft, MemoryItem, NamedTime, Namespace, Source, StoreAdd
 from memloop.wire.policy import SECRETS
 from memloop.wire.store_requests import MemoryLine, NumberedLine
 
@@ -53,6 +53,15 @@ ITEM: Final = MemoryItem(
     times=(NamedTime(text=f"the day of {KEY}", start=date(2026, 11, 30), end=date(2026, 11, 30)),),
     feedback=Feedback(verdict="wrong", reason=f"It is {KEY}.", at=AT),
 )
+BUFFER: Final = Buffer(
+    namespace=Namespace(tenant="t", user_id="ann"),
+    turns=(TURN,),
+    reason=f"What is {KEY} for?",
+    event_id="evt_1",
+    metadata={"about": {"deep": [KEY]}},
+    expires_at=AT,
+    updated_at=AT,
+)
 
 
 def redaction() -> Redaction:
@@ -60,13 +69,17 @@ def redaction() -> Redaction:
 
 
 def test_the_examples_fill_in_every_field() -> None:
-    filled: list[BaseModel] = [TURN, DRAFT, ADD, ITEM, *ITEM.times, *filter(None, [ITEM.feedback])]
+    filled: list[BaseModel] = [TURN, DRAFT, ADD, ITEM, BUFFER, *ITEM.times, *filter(None, [ITEM.feedback])]
     empty = {type(one).__name__: {*type(one).model_fields} - one.model_fields_set for one in filled}
     assert {name: left for name, left in empty.items() if left} == {}
 
 
 def test_an_add_is_redacted_in_every_field() -> None:
     assert KEY not in redacted_add(ADD, redaction()).model_dump_json()
+
+
+def test_a_buffer_is_redacted_in_every_field() -> None:
+    assert KEY not in redacted_buffer(BUFFER, redaction()).model_dump_json()
 
 
 def test_an_imported_memory_is_redacted_in_every_field() -> None:

@@ -358,18 +358,20 @@ class Erased(Wire):
         return reads + self.responses + self.conversations + self.replayed
 
 
-class Buffer(Wire):
-    """Turns that wait for more context, oldest first. ``event_id`` is the last write that left them here.
+class GivenToMemories(Wire):
+    """What a write gives to each memory that its turns become."""
 
-    ``metadata`` and ``expires_at`` are what that write gave to the memories that the turns become.
-    """
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue], exclude_if=operator.not_)
+    expires_at: datetime | None = Field(default=None, exclude_if=_is_none)
+
+
+class Buffer(GivenToMemories):
+    """Turns that wait for more context, oldest first. ``event_id`` is the last write that left them here."""
 
     namespace: Namespace
     turns: tuple[Source, ...]
     reason: str = ""
     event_id: str | None = None
-    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue], exclude_if=operator.not_)
-    expires_at: datetime | None = Field(default=None, exclude_if=_is_none)
     updated_at: datetime | None = None
 
 

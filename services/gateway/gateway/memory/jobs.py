@@ -10,16 +10,15 @@ from datetime import UTC, datetime
 from functools import partial
 
 from prometheus_client import Counter as Metric
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from gateway.memory.events import MemoryEvents, event_id
 from gateway.policy import Keeper, Redaction, Redactions, chars_of, redacted_metadata, redacted_turns
 from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission
 from memloop.chores import computed
-from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, RateLimited, TooLarge, Unavailable
 from memloop.wire.fields import MAX_WRITE_BYTES
-from memloop.wire.memory import Namespace, Source
+from memloop.wire.memory import GivenToMemories, Namespace, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop_state.link import State
 from memloop_state.owners import Owner
@@ -30,7 +29,7 @@ LEASE_MS = 120_000
 """Of a lane that a request holds: longer than any call of the store."""
 
 
-class MemoryJob(Wire):
+class MemoryJob(GivenToMemories):
     """One memory write. A job without turns decides over the buffered ones (a flush), or again over ``kept`` ones.
 
     With ``infer`` MemReader decides what to keep; without it the texts are stored verbatim. ``key`` is then the key of
@@ -43,9 +42,7 @@ class MemoryJob(Wire):
     infer: bool = True
     settles: bool = False
     key: str | None = None
-    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     timestamp: datetime | None = None
-    expires_at: datetime | None = None
     created_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
     redacted: dict[str, int] = Field(default_factory=dict[str, int])
     """The number of values that were redacted, by kind."""

@@ -109,6 +109,15 @@ def chars_of_add(add: StoreAdd) -> int:
     return drafts + chars_of(sources, add.metadata)
 
 
+def redacted_buffer(buffer: Buffer, redact: Redaction) -> Buffer:
+    clean = {
+        "turns": redacted_turns(buffer.turns, redact),
+        "reason": redact(buffer.reason),
+        "metadata": redacted_metadata(buffer.metadata, redact),
+    }
+    return buffer.model_copy(update=clean)
+
+
 def redacted_add(add: StoreAdd, redact: Redaction) -> StoreAdd:
     """Return the add with its drafts, sources and metadata redacted, without drafts of which nothing is left."""
     return add.model_copy(
@@ -248,12 +257,7 @@ class PolicedStore(StoreClient):
     async def put_buffer(self, buffer: Buffer, *, fencing_token: int | None = None) -> Buffer:
         """See ``StoreClient``."""
         redactions = await self._keeper.redactions(buffer.namespace.tenant, [buffer.namespace])
-        turns, reason = redactions.applied(
-            buffer.namespace,
-            lambda redact: (redacted_turns(buffer.turns, redact), redact(buffer.reason)),
-            (buffer.turns, buffer.reason),
-        )
-        kept = buffer.model_copy(update={"turns": turns, "reason": reason})
+        kept = redactions.applied(buffer.namespace, partial(redacted_buffer, buffer), buffer)
         return await super().put_buffer(kept, fencing_token=fencing_token)
 
     async def _rewritten(self, adds: tuple[StoreAdd, ...]) -> tuple[StoreAdd, ...]:

@@ -54,7 +54,7 @@ from memloop.loops.relating import relate
 from memloop.ports import ChatModel
 from memloop.profiles import Profile
 from memloop.wire.errors import NotFound, PreconditionFailed
-from memloop.wire.memory import Buffer, MemoryDraft, MemoryItem, Namespace, Source, StoreAdd, Written
+from memloop.wire.memory import Buffer, GivenToMemories, MemoryDraft, MemoryItem, Namespace, Source, StoreAdd, Written
 from memloop.wire.memory_events import MemoryEvent
 from memloop_clients.store import NamespaceIndex, StoreClient
 from memloop_state.owners import Owner
@@ -159,8 +159,8 @@ class MemoryWrite:
         owner, token = self._job.namespace, self._hold.token
         if buffered:
             reason = rounds[-1].reason if rounds else ""
-            given = self._job.model_dump(include={"event_id", "metadata", "expires_at"})
-            kept = Buffer(namespace=owner, turns=buffered, reason=reason, **given)
+            given = self._job.shared_with(GivenToMemories)
+            kept = Buffer(namespace=owner, turns=buffered, reason=reason, event_id=self._job.event_id, **given)
             await self._tools.store.put_buffer(kept, fencing_token=token)
         elif held is not None:
             await self._tools.store.clear_buffer(owner, fencing_token=token)
@@ -196,8 +196,8 @@ class MemoryWrite:
         return self._ended([decided for _, decided, _ in decisions], memories)
 
     def _as_given(self, turns: Buffer | MemoryItem) -> MemoryJob:
-        """Return the job with the metadata and expiry of buffered or kept turns."""
-        return self._job.model_copy(update={"metadata": turns.metadata, "expires_at": turns.expires_at})
+        """Return the job with what was given with buffered or kept turns."""
+        return self._job.model_copy(update=turns.shared_with(GivenToMemories))
 
     def _ended(self, rounds: Sequence[Round], memories: Sequence[Written]) -> MemoryEvent:
         problems = [decided.reason for decided in rounds if decided.action == "invalid"]

@@ -210,14 +210,15 @@ def _check_version(record: Record, if_version: int | None) -> None:
 
 
 def _patched_fields(patch: ItemPatch) -> ItemChanges:
-    """Returns the fields that the patch names; only ``expires_at`` can be set to nothing."""
+    """Returns the fields that the patch names; null unsets one that a memory need not have, and is else nothing."""
     named = {name: getattr(patch, name) for name in patch.model_fields_set}
-    fields = cast(ItemChanges, {name: value for name, value in named.items() if value is not None})
+    unset = {name for name in named if MemoryItem.model_fields[name].default is None}
+    fields = cast(ItemChanges, {name: value for name, value in named.items() if value is not None or name in unset})
     if "memory" in fields:
         fields["hash"] = content_hash(fields["memory"])
         fields["feedback"] = None
-    if "expires_at" in named:
-        fields["expires_at"] = utc(patch.expires_at) if patch.expires_at else None
+    if patch.expires_at:
+        fields["expires_at"] = utc(patch.expires_at)
     return fields
 
 
