@@ -11,7 +11,7 @@ LINEAR = 2.6
 """Most times the CPU time that twice the input may cost."""
 _REPEATS = 3
 _ATTEMPTS = 5
-_PAUSE_S = 0.5
+_PATIENCE_S = 5.0
 _LEAST_S = 0.002
 """The time under which a measurement is noise."""
 
@@ -19,15 +19,17 @@ _LEAST_S = 0.002
 def is_linear(make: Callable[[int], Input], work: Callable[[Input], object], *, size: int) -> bool:
     """Whether ``size`` costs at most ``LINEAR`` times half of it, which is the quickest of three runs.
 
-    Other load on the machine only ever adds time, and can spoil a measurement, so it is repeated, after longer and
-    longer pauses; quadratic growth fails every time.
+    Other load on the machine only ever adds time, and can spoil a measurement, so it is repeated for seconds, without
+    a pause, after which a processor is slower; quadratic growth fails every time.
     """
     large, small = make(size), make(size // 2)
+    deadline = time.monotonic() + _PATIENCE_S
     with _no_collection():
-        for attempt in range(_ATTEMPTS):
-            time.sleep(attempt * _PAUSE_S)
+        attempts = 0
+        while attempts < _ATTEMPTS or time.monotonic() < deadline:
             if _one(large, work) <= LINEAR * max(_LEAST_S, seconds(small, work)):
                 return True
+            attempts += 1
     return False
 
 
