@@ -366,7 +366,10 @@ class GivenToMemories(Wire):
 
 
 class Buffer(GivenToMemories):
-    """Turns that wait for more context, oldest first. ``event_id`` is the last write that left them here."""
+    """Turns that wait for more context, oldest first. ``event_id`` is the last write that left them here.
+
+    ``metadata`` and ``expires_at`` are what that write gave to the memories that the turns become.
+    """
 
     namespace: Namespace
     turns: tuple[Source, ...]

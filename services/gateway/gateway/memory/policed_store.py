@@ -110,12 +110,14 @@ def chars_of_add(add: StoreAdd) -> int:
 
 
 def redacted_buffer(buffer: Buffer, redact: Redaction) -> Buffer:
-    clean = {
-        "turns": redacted_turns(buffer.turns, redact),
-        "reason": redact(buffer.reason),
-        "metadata": redacted_metadata(buffer.metadata, redact),
-    }
-    return buffer.model_copy(update=clean)
+    """Return the buffer with its turns, reason and metadata redacted."""
+    return buffer.model_copy(
+        update={
+            "turns": redacted_turns(buffer.turns, redact),
+            "reason": redact(buffer.reason),
+            "metadata": redacted_metadata(buffer.metadata, redact),
+        }
+    )
 
 
 def redacted_add(add: StoreAdd, redact: Redaction) -> StoreAdd:
