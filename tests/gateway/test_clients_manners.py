@@ -3,7 +3,7 @@
 from typing import Any, TypeAlias
 
 import pytest
-import zstandard
+from backports import zstd
 
 from memloop_service.http import json_text
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Says
@@ -162,7 +162,7 @@ async def test_a_packed_chat_is_answered(path: str, gateway: Gateway, engine: Fa
     """Codex packs with zstd, tracing exporters and proxies with gzip."""
     body = {"model": MODEL, "messages": [HI], "max_tokens": 5}
     headers = {"Content-Encoding": "zstd", "Content-Type": "application/json"}
-    sent = zstandard.compress(json_text(body))
+    sent = zstd.compress(json_text(body))
     async with gateway.http.post(gateway.url + path, data=sent, headers=headers) as answer:
         assert answer.status == 200
     assert engine.last.json["messages"] == [HI]

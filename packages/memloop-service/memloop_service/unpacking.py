@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any, Final
 
-import zstandard
+from backports import zstd
 
 from memloop.wire.errors import InvalidRequest
 from memloop_service.errors import RouteError
@@ -16,8 +16,8 @@ from memloop_service.errors import RouteError
 _SLICE_BYTES: Final = 256
 _PIECE_BYTES: Final = 256 * 1024
 """A piece is handed on from this size on: the process can answer others in between."""
-_WINDOW_BYTES: Final = 8 * 1024 * 1024
-"""The most that a sender may need of the memory of a receiver (RFC 9659)."""
+_WINDOW_LOG: Final = 23
+"""2 to this power is the most bytes that a sender may need of the memory of a receiver (RFC 9659)."""
 _ZLIB_HEADER: Final = 0x8
 """The low half of the first byte of zlib's form; without it, ``deflate`` is the bare stream that some clients send."""
 
@@ -26,9 +26,9 @@ _ENCODINGS: Final[dict[str, Callable[[bytes], Any]]] = {
     "gzip": lambda first: zlib.decompressobj(zlib.MAX_WBITS | 16),
     "x-gzip": lambda first: zlib.decompressobj(zlib.MAX_WBITS | 16),
     "deflate": lambda first: zlib.decompressobj(zlib.MAX_WBITS if first[0] & 0xF == _ZLIB_HEADER else -zlib.MAX_WBITS),
-    "zstd": lambda first: zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES).decompressobj(),
+    "zstd": lambda first: zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}),
 }
-"""By name, what makes a decompressor of a stream that begins so; both libraries' have the same methods."""
+"""By name, what makes a decompressor of a stream that begins so; both modules' have the same methods."""
 _PLAIN: Final = frozenset({"", "identity"})
 
 
@@ -57,7 +57,7 @@ class Unpacking:
                 pieces.append(self._stream.decompress(packed))
                 size += len(pieces[-1])
                 at += len(packed) - len(self._stream.unused_data)
-        except (zlib.error, zstandard.ZstdError):
+        except (zlib.error, zstd.ZstdError):
             raise self._damaged() from None
         self._packed = self._packed[at:]
         return b"".join(pieces)
