@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from torch.func import functional_call
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from memloop_small.base import BaseError, make_base
-from memloop_small.merge import merge
+from memloop_small.merge import LoraShape, merge
 from tests.trainer.small.small_network import random_llama
 from trainer.small.generate import Decoder
 from trainer.small.gpu import GpuRun, train_on_gpu
 from trainer.small.kinds import English
 from trainer.small.mix import draw_group
-from trainer.small.network import SmallLlama
+from trainer.small.network import LoraLinear, SmallLlama
 from trainer.small.packing import Batch, Encoder, Row, Tokens, packed_whole
 from trainer.small.recipe import SmallSft, load_recipe
 from trainer.small.reinforce import reward
@@ -66,6 +67,32 @@ def test_the_network_is_transformers_llama(base: Path) -> None:
     with torch.no_grad():
         ours = network.logits(network(ids, torch.arange(40)[None], mask))
         assert torch.allclose(ours, theirs(ids).logits, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_compiled_layers_learn_the_same(base: Path, tmp_path: Path) -> None:
+    losses = list[list[float]]()
+    for fixed in (False, True):
+        folder = tmp_path / str(fixed)
+        new_run(recipe(base, folder, steps=3, fixed_shapes=fixed)).train()
+        losses.append([json.loads(line)["loss"] for line in (folder / "log.jsonl").read_text().splitlines()])
+    assert losses[0] == pytest.approx(losses[1], rel=0.01)
+
+
+def test_a_layer_computes_the_same_in_training_and_its_gradients_are_right() -> None:
+    torch.manual_seed(3)
+    layer = LoraLinear(5, 4, LoraShape(2, 4)).double()
+    layer.weight.data.normal_()
+    x = torch.randn(2, 3, 5, dtype=torch.double, requires_grad=True)
+    learned = tuple(torch.randn_like(held, requires_grad=True) for held in (layer.lora_A, layer.lora_B))
+
+    def layer_of(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return functional_call(layer, {"lora_A": a, "lora_B": b}, (x,))
+
+    with torch.no_grad():
+        decoded = layer_of(x, *learned)
+    assert torch.allclose(layer_of(x, *learned), decoded)
+    assert torch.autograd.gradcheck(layer_of, (x, *learned))
 
 
 @pytest.mark.parametrize("task", ["write", "relate", "answer"])

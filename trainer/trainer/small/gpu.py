@@ -25,7 +25,7 @@ from trainer.small.evaluate import held_out_samples, judge
 from trainer.small.kinds import English
 from trainer.small.measure import Asking
 from trainer.small.mix import stream
-from trainer.small.network import SmallLlama, layers_of
+from trainer.small.network import SmallLlama
 from trainer.small.packing import Encoder, Row, packed, packed_whole
 from trainer.small.recipe import SmallSft
 from trainer.small.reinforce import Reinforcing, reinforce
@@ -77,8 +77,7 @@ def train_on_gpu(settings: GpuRun) -> dict[str, object]:
     tokenizer = tokenizers.from_pretrained(settings.base)
     network = SmallLlama.load(settings.base).to(device)
     if device.type == "cuda":
-        for layer in layers_of(network):
-            layer.compile()
+        network.compile_layers()
     recipe = SmallSft(
         base=settings.base,
         output=settings.output,

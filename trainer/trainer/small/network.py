@@ -45,10 +45,30 @@ class Shape:
         return cls(**{name: given[name] for name in cls.__slots__})
 
 
+class _Merged(torch.autograd.Function):
+    """``x (W + B A)^T`` as one product, whose gradients of A and B never hold a matrix of W's size."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, low_a: Tensor, low_b: Tensor) -> Tensor:
+        whole = torch.addmm(weight, low_b, low_a)
+        ctx.save_for_backward(x, whole, low_a, low_b)
+        return F.linear(x, whole)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, Tensor, Tensor]:
+        x, whole, low_a, low_b = ctx.saved_tensors
+        of_y = gradients[0]
+        flat_x, flat_y = x.flatten(0, -2), of_y.flatten(0, -2)
+        of_a = (flat_y @ low_b).T @ flat_x
+        of_b = flat_y.T @ (flat_x @ low_a.T)
+        return of_y @ whole, None, of_a, of_b
+
+
 class LoraLinear(nn.Module):
     """A frozen linear layer and what was learned beside it: ``x W^T + scale (x A^T) B^T``.
 
-    A and B stay float32, so that small steps of the optimiser are not rounded away; they compute in x's type.
+    A and B stay float32, so that small steps of the optimiser are not rounded away; they compute in x's type. Training
+    adds them to W first, as the served weights are made: fewer products, and the same rounding.
     """
 
     def __init__(self, inputs: int, outputs: int, lora: LoraShape) -> None:
@@ -60,8 +80,10 @@ class LoraLinear(nn.Module):
         nn.init.kaiming_uniform_(self.lora_A, a=math.sqrt(5))
 
     def forward(self, x: Tensor) -> Tensor:
-        low = F.linear(x, self.lora_A.to(x.dtype))
-        return F.linear(x, self.weight) + F.linear(low, (self.lora_B * self.scale).to(x.dtype))
+        low_a, low_b = self.lora_A.to(x.dtype), (self.lora_B * self.scale).to(x.dtype)
+        if torch.is_grad_enabled():
+            return cast(Tensor, _Merged.apply(x, self.weight, low_a, low_b))
+        return F.linear(x, self.weight) + F.linear(F.linear(x, low_a), low_b)
 
 
 class RmsNorm(nn.Module):
@@ -98,8 +120,11 @@ Held = tuple[Cache, Tensor]
 """A cache, and the slots (length,) of the tokens that come now."""
 
 
+Blocks = list[tuple[slice, slice]]
+"""Queries, and the keys that they can see at most."""
+
 _QUERIES_AT_ONCE: Final = 224
-"""Queries of a block: attention of short blocks over what they can see costs half of the square, and less memory."""
+"""Queries of a block: attention of short blocks over what they can see costs less than half of the square."""
 
 
 class Attention(nn.Module):
@@ -115,7 +140,9 @@ class Attention(nn.Module):
         self.v_proj = LoraLinear(shape.hidden_size, narrow, lora)
         self.o_proj = LoraLinear(wide, shape.hidden_size, lora)
 
-    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], mask: Tensor, held: Held | None) -> Tensor:
+    def forward(
+        self, x: Tensor, rope: tuple[Tensor, Tensor], mask: Tensor, blocks: Blocks, held: Held | None
+    ) -> Tensor:
         batch, length, _ = x.shape
         size = self.shape.head_dim
         q = rotate(self.q_proj(x).view(batch, length, -1, size).transpose(1, 2), rope)
@@ -126,16 +153,29 @@ class Attention(nn.Module):
         if x.is_cuda and length > 1:
             k, v = (tensor.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for tensor in (k, v))
             mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None])
-            return self.o_proj(mixed.transpose(1, 2).reshape(batch, length, -1))
-        # Without a cache no token sees a later one, so each block of queries meets the keys up to its own end alone.
-        step = length if held is not None else _QUERIES_AT_ONCE
-        parts = list[Tensor]()
-        for start in range(0, length, step):
-            seen = k.shape[2] if held is not None else start + step
-            queries = slice(start, start + step)
-            parts.append(_mix(q[:, :, queries], k[:, :, :seen], v[:, :, :seen], mask[:, queries, :seen]))
-        mixed = torch.cat(parts, dim=2)
+        else:
+            mixed = _mix_blocks(q, k, v, mask, blocks)  # pyright: ignore[reportCallIssue]
         return self.o_proj(mixed.transpose(1, 2).reshape(batch, length, -1))
+
+
+def _blocks(mask: Tensor, *, whole: bool) -> Blocks:
+    """Cut the queries of a mask (batch, queries, keys), each with the keys from the first to the last one seen."""
+    length, keys = mask.shape[1:]
+    if whole:
+        return [(slice(0, length), slice(0, keys))]
+    blocks = Blocks()
+    for start in range(0, length, _QUERIES_AT_ONCE):
+        queries = slice(start, min(start + _QUERIES_AT_ONCE, length))
+        seen = (mask[:, queries] == 0).flatten(0, 1).any(0).nonzero()
+        blocks.append((queries, slice(int(seen[0]), int(seen[-1]) + 1)))
+    return blocks
+
+
+@torch.compiler.disable  # the blocks of each row are others, and a compiled layer wants one shape
+def _mix_blocks(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, blocks: Blocks) -> Tensor:
+    """Return values mixed by attention, block by block."""
+    parts = [_mix(q[:, :, queries], k[:, :, keys], v[:, :, keys], mask[:, queries, keys]) for queries, keys in blocks]
+    return torch.cat(parts, dim=2)
 
 
 def _mix(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
@@ -176,8 +216,10 @@ class Layer(nn.Module):
         self.input_layernorm = RmsNorm(shape.hidden_size, shape.rms_norm_eps)
         self.post_attention_layernorm = RmsNorm(shape.hidden_size, shape.rms_norm_eps)
 
-    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], mask: Tensor, held: Held | None = None) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), rope, mask, held)
+    def forward(
+        self, x: Tensor, rope: tuple[Tensor, Tensor], mask: Tensor, blocks: Blocks, held: Held | None = None
+    ) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), rope, mask, blocks, held)
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
@@ -215,10 +257,15 @@ class SmallLlama(nn.Module):
         """
         x = self.embed_tokens(ids)
         rope, mask = self._rope(positions, x.dtype), mask.to(x.dtype)
+        blocks = _blocks(mask, whole=x.is_cuda or held is not None)
         for layer in layers_of(self):
-            # A compiled layer is that of training; decoding goes past it.
-            x = layer(x, rope, mask) if held is None else layer.forward(x, rope, mask, held)
+            x = layer(x, rope, mask, blocks) if held is None else layer.forward(x, rope, mask, blocks, held)
         return self.norm(x)
+
+    def compile_layers(self) -> None:
+        """Compile the layers for training, whose rows then want one shape; decoding goes past it."""
+        for layer in layers_of(self):
+            layer.compile()
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Return logits (…, vocab) of hidden states (…, hidden)."""

@@ -19,7 +19,7 @@ class SmallSft(BaseModel):
     ``begin_from`` is an adapter to go on from, as its weights alone; a checkpoint in ``output`` comes before it.
     ``tokens`` of rows end the run and bend the cosine, and so do ``seconds``, whichever come first; ``steps`` stop it
     before, to be resumed. A step takes ``rows`` rows of ``row_tokens`` tokens; ``fixed_shapes`` pads every row to that
-    length.
+    length and compiles the layers.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

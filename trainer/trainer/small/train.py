@@ -214,6 +214,8 @@ def new_run(recipe: SmallSft) -> Run:
 
     torch.manual_seed(recipe.seed)
     network = SmallLlama.load(recipe.base, LoraShape(recipe.rank, recipe.alpha), dtype=fast_type())
+    if recipe.fixed_shapes:
+        network.compile_layers()
     tokenizers: Any = AutoTokenizer
     run = Run(recipe, network, drawn_rows(recipe, Encoder(tokenizers.from_pretrained(recipe.base))))
     run.resume()
