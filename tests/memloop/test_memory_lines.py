@@ -14,7 +14,7 @@ from memloop.ports import Completion
 from memloop.profiles import load_profile
 from memloop.wire.memory import MemoryDraft, Source
 from tests.fakes.model import Line, ScriptedModel
-from tests.memloop.reading import ListIndex, turn
+from tests.memloop.reading import DAY, ListIndex, turn
 
 PROFILE = load_profile("small")
 HOME = MemoryDraft(key="home town", value="The user lives in Rome.", memory_type="UserMemory")
@@ -32,6 +32,20 @@ async def test_each_line_is_a_memory_and_its_topic_the_key() -> None:
     result, model = await run("home town: The user lives in Rome.\nbridge: The bridge is closed: it fell down.")
     bridge = MemoryDraft(key="bridge", value="The bridge is closed: it fell down.", memory_type="LongTermMemory")
     assert result.decision == AddMemories((HOME, bridge), "")
+    assert model.calls == 1
+
+
+async def test_what_the_assistant_says_is_not_shown() -> None:
+    model = ScriptedModel(["home town: The user lives in Rome."])
+    said = Source(role="assistant", content="Romans keep cats. You have one, I guess.", timestamp=DAY)
+    result = await decide([turn("I live in Rome."), said], model=model, index=ListIndex(), profile=PROFILE)
+    assert result.decision == AddMemories((HOME,), "")
+    assert "I live in Rome." in model.asked[0]
+    assert "cats" not in model.asked[0]
+
+    unread = await decide([said], model=model, index=ListIndex(), profile=PROFILE)
+    assert unread.decision == IgnoreTurns("the writer reads no turn of these roles")
+    assert [record.action for record in unread.records] == ["ignore"]
     assert model.calls == 1
 
 

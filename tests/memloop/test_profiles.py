@@ -127,11 +127,12 @@ def test_a_profile_sets_how_turns_results_and_sub_answers_are_shown(tmp_path: Pa
     manifest = (
         'name = "mine"\nversion = "1"\nextends = "default"\nsubanswer = "boxed"\nturns_per_decision = 7\n'
         'result_line = "{key} {text}"\n[turns]\ntimed = "{role} {time} {text}"\ndate = "{date}"\n'
+        'without = ["assistant"]\n'
     )
     (tmp_path / "manifest.toml").write_text(manifest)
     mine = load_profile(tmp_path)
     assert (mine.subanswer, mine.turns_per_decision, mine.result_line) == ("boxed", 7, "{key} {text}")
-    assert mine.turns == TurnLines(timed="{role} {time} {text}", date="{date}")
+    assert mine.turns == TurnLines("{role} {time} {text}", "{date}", without=("assistant",))
 
 
 @pytest.mark.parametrize("name", ["default", "extractor", "section-first"])

@@ -52,7 +52,7 @@ def draw_told(english: English, rng: Random) -> list[Sample]:
     samples = [draw_writing(english, rng, sort="ignore") for _ in range(3)]
     for each in rng.sample(changes(), 4):
         text, note = rng.choice(((each.first, each.first_note), (each.then, each.then_note)))
-        prompt = overheard([text], english, rng, some_day(rng))
+        prompt = overheard([text], some_day(rng))
         samples.append(Sample("write", prompt, f"{each.topic}: {note}", sort="own"))
     return samples
 

@@ -25,7 +25,6 @@ _SORTS_TO_IGNORE: Final = {
     "world": 2,
     "requests": 8,
 }
-_REPLIED: Final = 0.8
 
 
 def draw_writing(english: English, rng: Random, *, sort: str | None = None) -> Sample:
@@ -44,7 +43,7 @@ def draw_writing(english: English, rng: Random, *, sort: str | None = None) -> S
             turns = [rng.choice(english.talk["half"]), words] if chosen == "finished" else [words]
             reply = "\n".join(f"{fact.fact.key(english)}: {fact.note}" for fact in told)
     golds = tuple(fact.fact.gold(english) for fact in told)
-    return Sample("write", overheard(turns, english, rng, at), reply, sort=chosen, golds=golds)
+    return Sample("write", overheard(turns, at), reply, sort=chosen, golds=golds)
 
 
 def ignored_line(english: English, rng: Random) -> str:
@@ -98,13 +97,9 @@ def _facts(sort: str, english: English, rng: Random, at: datetime) -> list[Told]
     ]
 
 
-def overheard(turns: list[str], english: English, rng: Random, at: datetime) -> tuple[ChatMessage, ...]:
-    """Return the writer's prompt for turns of the user, most of them replied to."""
-    said: list[Source] = []
-    for text in turns:
-        said.append(Source(role="user", content=text, timestamp=at))
-        if rng.random() < _REPLIED:
-            said.append(Source(role="assistant", content=rng.choice(english.talk["reply"]), timestamp=at))
+def overheard(turns: list[str], at: datetime) -> tuple[ChatMessage, ...]:
+    """Return the writer's prompt for turns of the user, the only ones that it is shown."""
+    said = [Source(role="user", content=text, timestamp=at) for text in turns]
     return PROFILE.render("memory", conversation=conversation_lines(said, PROFILE.turns))
 
 

@@ -64,11 +64,15 @@ async def decide(
 
     With ``may_buffer`` false the turns are settled now: a model that buffers them gets one repair. If it insists, that
     is its decision, and the host keeps the turns. Costs at most ``max_turns`` + 2 calls: the searches, one repair, the
-    decision. ``forms`` is what is known of the model: with it, a form that fails is followed by another one in place of
-    the repair; without it the form is the profile's own. Raises ValueError without turns, and what model and index do.
+    decision; turns none of which the profile shows are ignored without a call. ``forms`` is what is known of the model:
+    with it, a form that fails is followed by another one in place of the repair; without it the form is the profile's
+    own. Raises ValueError without turns, and what model and index do.
     """
     if not turns:
         raise ValueError("there are no turns to decide on")
+    if not any(profile.turns.shows(turn) for turn in turns):
+        unread = IgnoreTurns("the writer reads no turn of these roles")
+        return DecisionResult(unread, (DecisionRecord(action=unread.action, reason=unread.reason),), Usage())
     left = ladder_of(profile)[:1] if forms is None else forms.left(profile)
     results: dict[Form, DecisionResult] = {}
     refused: dict[Form, EngineError] = {}

@@ -105,15 +105,16 @@ def split_thinking(content: str) -> tuple[str, str, bool]:
 
 
 def conversation_lines(turns: Iterable[Source], lines: TurnLines = PLAIN_TURNS) -> str:
-    """``[role]: text`` for each turn, or the profile's lines with times where the turns have them.
+    """``[role]: text`` for each turn that is shown, or the profile's lines with times where the turns have them.
 
     A line inside a text that looks like a turn is indented, and beside lines with times every further line of a text
     is, so that no text forges a turn or a date.
     """
+    shown = [turn for turn in turns if lines.shows(turn)]
     if lines.plain:
-        said = ((_role(turn.role), neutralise("\n".join(turn.said().splitlines()))) for turn in turns)
+        said = ((_role(turn.role), neutralise("\n".join(turn.said().splitlines()))) for turn in shown)
         return "\n".join(f"[{role}]: {_ROLE_MARK.sub(' ', text)}" for role, text in said)
-    return "\n".join(_dated(turns, lines))
+    return "\n".join(_dated(shown, lines))
 
 
 def _dated(turns: Iterable[Source], lines: TurnLines) -> Iterator[str]:

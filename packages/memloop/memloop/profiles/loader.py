@@ -83,6 +83,7 @@ class _TurnsFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
     timed: str | None = None
     date: str | None = None
+    without: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _fill(self) -> Self:

@@ -14,6 +14,7 @@ from typing import Literal
 from memloop.ports import Prompt, ReplyFormat, Sampling, ToolChoice
 from memloop.wire.chat import ChatMessage, Json
 from memloop.wire.fields import folded
+from memloop.wire.memory import Source
 
 PromptName = Literal[
     "read", "gate", "answer", "judge", "integrate", "memory", "extract", "operator", "relate", "recall"
@@ -181,11 +182,17 @@ class TurnLines:
 
     ``timed`` is the line of a turn with a time, with the slots ``{role}``, ``{time}`` (``2026-01-31 14:05``),
     ``{weekday}`` (``Saturday``) and ``{text}``; ``date`` stands before the first turn of each day, with the slots
-    ``{date}`` (``2026-01-31``) and ``{weekday}``. Times are those of the turn's own offset.
+    ``{date}`` (``2026-01-31``) and ``{weekday}``. Times are those of the turn's own offset. Turns of the
+    roles in ``without`` are not shown.
     """
 
     timed: str | None = None
     date: str | None = None
+    without: tuple[str, ...] = ()
+
+    def shows(self, turn: Source) -> bool:
+        """Whether the memory writer reads the turn."""
+        return turn.role not in self.without
 
     @property
     def plain(self) -> bool:
