@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import count
 from random import Random
 from typing import Final
 
 from memloop.loops.rendering import memory_line, ranked_lines
 from memloop.wire.chat import ChatMessage
-from trainer.small.changes import draw_asked, draw_changed, draw_told
+from trainer.small.changes import changes, draw_asked, draw_changed, draw_told
 from trainer.small.crowd import draw_reading_of_crowd
-from trainer.small.facts import draw_fact, tell
+from trainer.small.facts import draw_fact, draw_person, tell
 from trainer.small.kinds import English
+from trainer.small.persons import told_to_user
 from trainer.small.reading import draw_reading, draw_reading_of_novel
 from trainer.small.relating import draw_answers, draw_relating
 from trainer.small.sample import PROFILE, Sample, some_day
-from trainer.small.writing import draw_writing
+from trainer.small.writing import draw_writing, spoken
 
 SHARES: Final[dict[str, float]] = {"write": 0.36, "relate": 0.11, "answer": 0.36, "read": 0.15, "chat": 0.02}
 """Share of the tokens of each task; ``read`` counts a text's answer too."""
 _KNOWN: Final = 0.66
 """Share of the questions that a note answers: with fewer of the others the model answers from any note."""
+
+_TELLING: Final = 0.5
+"""Share of the chat that tells something: to that the base replies that it cannot help, or makes something up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +89,29 @@ def stream(
 
 
 def _chat(english: English, rng: Random) -> Sample:
-    """Draw a turn of general chat with the base's own reply, half of them below notes that do not matter to it."""
-    prompt, reply = rng.choice(english.replies)
+    """Draw a turn of general chat with the base's own reply, or one that tells something, which is said back.
+
+    Half of them stand below notes that do not matter to them.
+    """
+    at = some_day(rng)
+    if rng.random() < _TELLING:
+        prompt, notes = _told(english, rng, at)
+        heard = " ".join(map(told_to_user, notes))
+        reply = f"Got it: {heard[:1].lower() if heard.startswith('You') else heard[:1]}{heard[1:]}"
+    else:
+        prompt, reply = rng.choice(english.replies)
     before: tuple[ChatMessage, ...] = ()
     if rng.random() < 0.5:
-        at = some_day(rng)
         notes = [tell(draw_fact(english, rng), english, rng, at=at).note for _ in range(rng.randint(1, 5))]
         before = PROFILE.render("recall", memories=ranked_lines([memory_line(note, at) for note in notes]))
     return Sample("chat", (*before, ChatMessage(role="user", content=prompt)), reply)
+
+
+def _told(english: English, rng: Random, at: datetime) -> tuple[str, list[str]]:
+    """Draw what the user tells, as somebody typed it or by the generator, and the notes of it."""
+    if rng.random() < 0.4:
+        typed = rng.choice(changes())
+        return typed.first, [typed.first_note]
+    of = draw_person(english, rng) if rng.random() < 0.4 else None
+    told = [tell(draw_fact(english, rng, of=of), english, rng, at=at) for _ in range(rng.choice((1, 1, 1, 2)))]
+    return spoken(told, english, rng), [each.note for each in told]

@@ -8,20 +8,19 @@ from pathlib import Path
 from random import Random
 
 from memloop.wire.chat import ChatMessage
-from trainer.small.facts import draw_fact, tell
 from trainer.small.kinds import English
-from trainer.small.sample import Sample, some_day
-from trainer.small.writing import ignored_line, spoken
-
-_SHARE_OF_FACTS = 0.3
+from trainer.small.sample import Sample
+from trainer.small.writing import ignored_line
 
 
 def write_base_replies(
     file: Path, ask: Callable[[Sequence[Sample]], list[str | None]], english: English, count: int
 ) -> int:
-    """Ask the base about ``count`` lines of chat, and write its replies; None, a reply without an end, is left out."""
+    """Ask the base about ``count`` lines that tell nothing, and write its replies; None, one without an end, is left
+    out.
+    """
     rng = Random("base replies")
-    lines = dict.fromkeys(_line(english, rng) for _ in range(count))
+    lines = dict.fromkeys(ignored_line(english, rng) for _ in range(count))
     samples = [chat_sample(line, "") for line in lines]
     kept = [
         {"prompt": line, "reply": reply}
@@ -35,9 +34,3 @@ def write_base_replies(
 def chat_sample(prompt: str, reply: str) -> Sample:
     """Return a turn of general chat."""
     return Sample("chat", (ChatMessage(role="user", content=prompt),), reply)
-
-
-def _line(english: English, rng: Random) -> str:
-    if rng.random() > _SHARE_OF_FACTS:
-        return ignored_line(english, rng)
-    return spoken([tell(draw_fact(english, rng), english, rng, at=some_day(rng))], english, rng)
