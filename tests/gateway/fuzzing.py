@@ -25,6 +25,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "invalid_cursor": "a cursor is opaque: only a page can give one",
     "invalid_filter": "the grammar of filters is richer than its schema tells",
     "option_not_applicable": "whether the served model can follow an option is its profile's to say",
+    "item_not_found": "which items are stored only the store knows",
     "long_context_too_long": "so is what of it must be read",
     "time_out_of_range": "JSON Schema has no bounds for times",
     "metadata_too_large": "nor for the bytes and levels of an object",

@@ -207,5 +207,6 @@ async def test_the_other_apis_refuse_it_too(gateway: Gateway, engine: FakeEngine
         "input": [{"role": "user", "content": [{"type": "input_image", "image_url": url}]}],
     }
     assert (await gateway.post("/v1/messages", message)).status == 400
-    assert (await gateway.post("/v1/responses", response)).status == 400
+    assert (await gateway.post("/v1/responses", response)).status == 422
+    assert (await gateway.post("/v1/conversations", {"items": response["input"]})).status == 422
     assert engine.received == []

@@ -39,6 +39,10 @@ def routes() -> APIRouter:
     async def fail(name: str) -> None:
         raise FAULTS[name]
 
+    @router.post("/fail/loudly")
+    async def fail_loudly() -> None:
+        raise FAULTS["bug"]
+
     @router.post("/things")
     async def things(body: Body) -> Body:
         return body
@@ -62,7 +66,7 @@ def routes() -> APIRouter:
 
         return StreamingResponse(parts())
 
-    _ = fail, things, replace, raw, reads, stream
+    _ = fail, fail_loudly, things, replace, raw, reads, stream
     return router
 
 

@@ -7,7 +7,7 @@ import pytest
 from memloop.wire.errors import MemloopError
 from memloop_service import ServiceSettings, refuse_open_listen
 from memloop_service.logs import JsonLines
-from tests.memloop_service.small_service import get, post, problem
+from tests.memloop_service.small_service import client_of, get, post, problem
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,12 @@ async def test_headers_go_with_their_status() -> None:
     assert (await get("/fail/limited")).headers["retry-after"] == "2"
     assert (await get("/fail/stranger")).headers["www-authenticate"] == "Bearer"
     assert (await get("/things")).headers["allow"] == "POST, PUT"
+
+
+async def test_the_methods_of_a_path_are_those_of_the_path_without_parameters() -> None:
+    async with client_of() as client:
+        assert (await client.delete("/fail/loudly")).headers["allow"] == "POST"
+        assert (await client.delete("/fail/quietly")).headers["allow"] == "GET"
 
 
 @pytest.mark.parametrize(

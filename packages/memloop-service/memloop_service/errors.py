@@ -109,9 +109,10 @@ def _refused(failure: HTTPException, request: Request) -> MemloopError:
     if failure.status_code == 405:
         # Collect the methods of every route of this path; the router itself lists only the first route's
         routes = [route for route in cast(Sequence[BaseRoute], request.app.routes) if isinstance(route, Route)]
-        here = next((route.path for route in routes if route.matches(request.scope)[0] is not Match.NONE), "")
+        fitting = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+        here = min((route.path for route in fitting), key=lambda path: "{" in path, default="")
         headers["Allow"] = ", ".join(
-            sorted({method for route in routes if route.path == here for method in route.methods or ()})
+            sorted({method for route in fitting if route.path == here for method in route.methods or ()})
         )
     if failure.status_code in {404, 405}:
         message = f"{failure.detail}: {request.method} {well_formed(request.url.path)}"

@@ -254,3 +254,23 @@ Moment: TypeAlias = Annotated[datetime, AfterValidator(check_moment)]
 """A time that a client gives: RFC 3339, of the years 1000 to 8999."""
 Metadata: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(check_metadata)]
 """A client's own fields, bounded in bytes, values, depth and length of keys."""
+
+_FETCHED: Final = re.compile(r"https?://|data:", re.IGNORECASE)
+NO_MEDIA_URL: Final = "A URL in a message must begin with https://, http:// or data:."
+
+
+def is_media_url(url: str) -> bool:
+    """Whether an engine may fetch the URL, or finds the bytes in it: no file of the engine's own machine."""
+    return _FETCHED.match(url) is not None
+
+
+def _check_media_url(url: str) -> str:
+    if not is_media_url(url):
+        raise PydanticCustomError("invalid_url", NO_MEDIA_URL)
+    return url
+
+
+MediaUrl: TypeAlias = Annotated[
+    str, AfterValidator(_check_media_url), Field(json_schema_extra={"pattern": "^(https?://|data:)"})
+]
+"""The address of a picture or a file in a message."""

@@ -3,7 +3,6 @@
 There is no shared default of a user: without a user ID, memory is off.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, TypeAlias
@@ -16,6 +15,7 @@ from gateway.memory import Memory
 from gateway.settings import GatewaySettings
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, MemoryOptions, SentMessage, is_of_agent, is_task
 from memloop.wire.errors import InvalidRequest
+from memloop.wire.fields import NO_MEDIA_URL, is_media_url
 from memloop.wire.keys import Scope
 from memloop.wire.memory import Namespace
 from memloop_service import of_app
@@ -104,7 +104,6 @@ def names_user(headers: Mapping[str, str]) -> bool:
 
 FROM_TOOL: Final = "From the output of the tool call"
 """How the text begins that introduces a tool's pictures: a tool's own message holds text alone."""
-_FETCHED: Final = re.compile(r"https?://|data:", re.IGNORECASE)
 
 
 def refuse_local_media(fields: Json) -> None:
@@ -114,12 +113,9 @@ def refuse_local_media(fields: Json) -> None:
             for name, value in part.items():
                 # alone or as ``{"url": …}``; what names no URL is the engine's to refuse
                 url = value.get("url") if isinstance(value, dict) else value
-                if name.endswith("_url") and isinstance(url, str) and not _FETCHED.match(url):
-                    raise InvalidRequest(
-                        "A URL in a message must begin with https://, http:// or data:.",
-                        param=f"messages[{place}].content[{number}].{name}",
-                        code="invalid_url",
-                    )
+                if name.endswith("_url") and isinstance(url, str) and not is_media_url(url):
+                    param = f"messages[{place}].content[{number}].{name}"
+                    raise InvalidRequest(NO_MEDIA_URL, param=param, code="invalid_url")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from pydantic import Discriminator, Field, JsonValue, Tag
 
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
+from memloop.wire.fields import MediaUrl
 
 _OURS: Final = "memloop."
 
@@ -83,7 +84,7 @@ class UrlSource(Wire):
     """A file at an address, which the engine fetches."""
 
     type: Literal["url"]
-    url: str
+    url: MediaUrl
 
 
 class UploadedSource(Wire):

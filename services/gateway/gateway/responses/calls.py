@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue
 
 from memloop.wire.base import Given, Integral
 from memloop.wire.chat import Json
+from memloop.wire.fields import MediaUrl
 from memloop_service.http import json_text
 
 
@@ -25,7 +26,7 @@ class InputImage(Given):
     """An image, by URL or as a data URL."""
 
     type: Literal["input_image"]
-    image_url: str
+    image_url: MediaUrl
     detail: Literal["auto", "low", "high", "original"] = "auto"
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Annotated, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 import orjson
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError, WithJsonSchema
 
 from gateway.policy import Keeper, Redaction, Redactions, redacted_json
 from gateway.responses.calls import CALLS, OUTPUTS, Call, Identified, InputText, Output, Part
@@ -29,7 +29,7 @@ _NOT_OURS: Final = frozenset({"extra_forbidden", "union_tag_invalid", "literal_e
 class Message(Identified):
     """A message of anybody."""
 
-    type: Literal["message"] = "message"
+    type: Annotated[Literal["message"], WithJsonSchema({"enum": ["message", None]})] = "message"
     role: Literal["user", "assistant", "system", "developer"]
     content: str | tuple[Part, ...]
 
