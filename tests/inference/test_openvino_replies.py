@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.openvino.chats import ChatRequest
 from inference.openvino.replies import ReplyText
 
 
@@ -35,6 +37,17 @@ def test_nothing_from_a_stop_string_on_is_told(text: str, stops: list[str], size
     whole = "".join(told)
     assert text.startswith(whole) if reply.stopped else whole == text
     assert not any(stop in whole for stop in stops)
+
+
+@pytest.mark.parametrize(
+    ("limits", "reply_tokens", "most"),
+    [({}, None, 90), ({}, 20, 20), ({}, 200, 90), ({"max_tokens": 50}, 20, 50), ({"max_completion_tokens": 9}, 20, 9)],
+)
+def test_a_chat_that_names_no_limit_gets_the_checkpoints(
+    limits: dict[str, int], reply_tokens: int | None, most: int
+) -> None:
+    asked = ChatRequest.model_validate({"model": "small", "messages": [{"role": "user", "content": "Hi."}], **limits})
+    assert asked.tokens_for(10, window_tokens=100, reply_tokens=reply_tokens) == most
 
 
 def test_half_a_character_waits_for_its_other_half() -> None:

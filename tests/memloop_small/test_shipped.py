@@ -63,7 +63,7 @@ def test_a_kill_while_the_model_is_made_leaves_nothing_half(tmp_path: Path) -> N
 
     assert [each.returncode for each in both] == [0, 0]
     assert sorted(text.count("\n") for text in printed) == [0, 3]  # one made it, the other waited
-    assert names(folder) == ["config.json", GGUF, "tokenizer.json", "tokenizer_config.json"]
+    assert names(folder) == ["config.json", "generation_config.json", GGUF, "tokenizer.json", "tokenizer_config.json"]
     assert names(folder.parent) == ["making.lock", "model"]
     assert sha256(folder / GGUF) == sha256(FOLDER / GGUF)
     began = time.monotonic()

@@ -4,16 +4,20 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes  # noqa: F401 - by it numpy, and so safetensors, knows bfloat16
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
 _PREFIX = "base_model.model."
 _COPIED = ("config.json", "tokenizer.json", "tokenizer_config.json")
+_DECODING = {"max_new_tokens": 1024}
+"""What an engine takes where a request names no limit: a small model may repeat itself to the end of its window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +52,4 @@ def merge(base: Path, adapter: Path, folder: Path, lora: LoraShape = LoraShape()
     save_file(merged, folder / "model.safetensors", metadata={"format": "pt"})
     for name in _COPIED:
         shutil.copyfile(base / name, folder / name)
+    (folder / "generation_config.json").write_text(json.dumps(_DECODING), "utf-8")

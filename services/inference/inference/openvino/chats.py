@@ -88,8 +88,11 @@ class ChatRequest(BaseModel):
         given = [self.stop] if isinstance(self.stop, str) else self.stop or []
         return [text for text in given if text]
 
-    def tokens_for(self, prompt_tokens: int, *, window_tokens: int) -> int:
-        """Return the most tokens of the reply. Raises InvalidRequest for a chat beyond the window."""
+    def tokens_for(self, prompt_tokens: int, *, window_tokens: int, reply_tokens: int | None = None) -> int:
+        """Return the most tokens of the reply, ``reply_tokens`` where the chat names no limit.
+
+        Raises InvalidRequest for a chat beyond the window.
+        """
         asked = self.max_completion_tokens or self.max_tokens
         if prompt_tokens + (asked or 1) > window_tokens:
             raise InvalidRequest(
@@ -98,7 +101,8 @@ class ChatRequest(BaseModel):
                 param="messages",
                 code=CONTEXT_LENGTH_EXCEEDED,
             )
-        return asked or window_tokens - prompt_tokens
+        room = window_tokens - prompt_tokens
+        return asked or min(reply_tokens or room, room)
 
     def config(self, *, most_tokens: int, end: int, choice: int) -> GenerationConfig:
         """Return how to generate a choice; choices with a seed differ by theirs."""

@@ -21,6 +21,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from pydantic import JsonValue
 
+from inference.checkpoint import config_of
 from inference.openvino.chats import ChatRequest
 from inference.openvino.generating import Finish, Generator
 from inference.openvino.replies import ReplyText
@@ -36,12 +37,16 @@ _MOST_WAITING: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model and how it is served: ``window_tokens`` of prompt and reply, to clients with ``api_key`` if it is set."""
+    """A model and how it is served: ``window_tokens`` of prompt and reply, to clients with ``api_key`` if it is set.
+
+    ``reply_tokens`` are the most of a reply to a chat that names no limit, None for as many as the window holds.
+    """
 
     name: str
     generator: Generator
     window_tokens: int
     api_key: str | None = None
+    reply_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,9 @@ class Chat:
             raise Overloaded("too many requests wait for this engine", retry_after_s=1)
         self._served, self._asked = served, asked
         self.prompt = served.generator.prompt([each.rendered() for each in asked.messages])
-        self._most = asked.tokens_for(len(self.prompt), window_tokens=served.window_tokens)
+        self._most = asked.tokens_for(
+            len(self.prompt), window_tokens=served.window_tokens, reply_tokens=served.reply_tokens
+        )
         self._head: Json = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": served.name}
 
     async def whole(self) -> Json:
@@ -180,6 +187,15 @@ class _Load(Collector):
         ]
 
 
+def _reply_tokens(checkpoint: Path) -> int | None:
+    """Return what the checkpoint names as the most new tokens, as transformers and vLLM read it."""
+    try:
+        most = config_of(checkpoint, "generation_config.json").get("max_new_tokens")
+    except FileNotFoundError:
+        return None
+    return most if isinstance(most, int) and most > 0 else None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="inference.openvino.server", description=__doc__)
     parser.add_argument("--model", type=Path, required=True)
@@ -201,7 +217,8 @@ def main() -> None:
         cache_bytes=options.kv_cache_bytes,
     )
     key = os.environ.get("MEMLOOP_ENGINE_API_KEY") or None
-    routes = routes_of(Served(options.served_model_name, generator, options.max_model_len, key))
+    most = _reply_tokens(options.model)
+    routes = routes_of(Served(options.served_model_name, generator, options.max_model_len, key, most))
     settings = ServiceSettings(host=options.host, port=options.port, metrics_port=None, unix_socket=None)
     registry = new_registry()
     registry.register(_Load(generator))
