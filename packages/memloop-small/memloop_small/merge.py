@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes  # noqa: F401 - by it numpy, and so safetensors, knows bfloat16
+import ml_dtypes  # noqa: F401  # pyright: ignore[reportUnusedImport] - by it numpy knows bfloat16
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
