@@ -25,9 +25,8 @@ SHARES: Final[dict[str, float]] = {"write": 0.36, "relate": 0.11, "answer": 0.36
 """Share of the tokens of each task; ``read`` counts a text's answer too."""
 _KNOWN: Final = 0.66
 """Share of the questions that a note answers: with fewer of the others the model answers from any note."""
-
 _TELLING: Final = 0.5
-"""Share of the chat that tells something: to that the base replies that it cannot help, or makes something up."""
+"""Share of the chat in which the user tells a fact: to that the base replies that it cannot help, or invents one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def stream(
 
 
 def _chat(english: English, rng: Random) -> Sample:
-    """Draw a turn of general chat with the base's own reply, or one that tells something, which is said back.
+    """Draw a turn of general chat with the base's own reply, or one that tells a fact with a reply that repeats it.
 
     Half of them stand below notes that do not matter to them.
     """

@@ -16,9 +16,7 @@ from trainer.small.writing import ignored_line
 def write_base_replies(
     file: Path, ask: Callable[[Sequence[Sample]], list[str | None]], english: English, count: int
 ) -> int:
-    """Ask the base about ``count`` lines that tell nothing, and write its replies; None, one without an end, is left
-    out.
-    """
+    """Ask the base about ``count`` lines without a fact, and write its replies, but those that have no end (None)."""
     rng = Random("base replies")
     lines = dict.fromkeys(ignored_line(english, rng) for _ in range(count))
     samples = [chat_sample(line, "") for line in lines]
