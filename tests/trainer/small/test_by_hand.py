@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from trainer.small.by_hand import by_hand
 from trainer.small.sample import Sample
 
+REFUSED = "general questions refused"
+
 
 def repeat(samples: Sequence[Sample]) -> list[str]:
     """Keep what was told word by word, answer with all notes, and take each memory for a change of every other."""
@@ -21,6 +23,7 @@ def forget(samples: Sequence[Sample]) -> list[str]:
 
 def test_a_model_that_keeps_every_word_stores_and_answers_all() -> None:
     figures = by_hand(repeat).report()
+    assert figures.pop(REFUSED)[0] == 0
     assert {name: (share, of) for name, (share, _, _, of) in figures.items()} == {
         "everyday stored": (1, 40),
         "everyday answered": (1, 40),
@@ -35,11 +38,13 @@ def test_a_model_that_keeps_every_word_stores_and_answers_all() -> None:
     }
 
 
-def test_a_model_that_keeps_nothing_stores_and_answers_nothing() -> None:
-    assert {share for share, *_ in by_hand(forget).report().values()} == {0}
+def test_a_model_that_keeps_nothing_stores_and_answers_nothing_and_refuses_all() -> None:
+    figures = by_hand(forget).report()
+    assert figures.pop(REFUSED)[0] == 1
+    assert {share for share, *_ in figures.values()} == {0}
 
 
 def test_a_bound_takes_the_first_of_each_file_alone() -> None:
     figures = by_hand(repeat, most=1).report()
-    assert len(figures) == 9  # one update has no others beside it
-    assert {(share, of) for share, _, _, of in figures.values()} == {(1, 1)}
+    assert len(figures) == 10  # one update has no others beside it
+    assert {(share, of) for name, (share, _, _, of) in figures.items() if name != REFUSED} == {(1, 1)}

@@ -11,7 +11,8 @@ from memloop.loops.relating import pair
 from memloop.loops.rendering import conversation_lines, memory_line, ranked_lines
 from memloop.wire.chat import ChatMessage
 from memloop.wire.memory import MemoryDraft, MemoryItem, Source
-from trainer.small.evaluate import Reply, Scores, facts_of
+from trainer.small.evaluate import UNKNOWN, Reply, Scores, facts_of
+from trainer.small.kinds import English
 from trainer.small.sample import PROFILE, Sample
 
 _FOLDER: Final = Path(__file__).parent / "english" / "by_hand"
@@ -40,12 +41,20 @@ def by_hand(reply: Reply, *, most: int | None = None) -> Scores:
                 scores.add(f"{name} {figure}", right=row["gold"].lower() in text.lower())
     for stored in _told(_lines("small_talk.txt", most), reply):
         scores.add("by hand small talk stored", right=bool(stored))
+    _general(English("held_out").general[:most], reply, scores)
     _updates([json.loads(line) for line in _lines("updates.jsonl", most)], reply, scores)
     return scores
 
 
 def _lines(file: str, most: int | None) -> list[str]:
     return (_FOLDER / file).read_text("utf-8").splitlines()[:most]
+
+
+def _general(questions: list[str], reply: Reply, scores: Scores) -> None:
+    """Ask what no note matters to, below six notes: a model that refuses lost what its base could do."""
+    notes = _facts(_told([json.loads(line)["say"] for line in _lines("everyday.jsonl", 6)], reply))
+    for said in reply([_asked(question, notes) for question in questions]):
+        scores.add("general questions refused", right=bool(UNKNOWN.search(said)))
 
 
 def _updates(rows: list[dict[str, str]], reply: Reply, scores: Scores) -> None:

@@ -31,6 +31,7 @@ _ROWS: Final = {
     "by hand answered": "the same, answered",
     "by hand answered among six": "the same, answered among six told",
     "by hand small talk stored": "its small talk stored (less is better)",
+    "general questions refused": "questions that no note matters to, asked below notes and refused (less is better)",
     "by hand updates recognised": "its updates recognised",
     "by hand others kept": "other memories beside them left alone",
     "by hand updates answered": "the new value answered after them",

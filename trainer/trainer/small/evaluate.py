@@ -23,7 +23,7 @@ from trainer.small.writing import draw_writing
 
 Reply = Callable[[Sequence[Sample]], list[str]]
 """Gives each sample's prompt to a model."""
-_UNKNOWN: Final = re.compile(r"don'?t know|haven'?t told|not sure|no information|can'?t tell", re.IGNORECASE)
+UNKNOWN: Final = re.compile(r"don'?t know|haven'?t told|not sure|no information|can'?t tell", re.IGNORECASE)
 _OF_OTHERS: Final = re.compile(r"\bthe user's [\w-]+(?: [\w-]+)? (?=[A-Z])", re.IGNORECASE)
 
 
@@ -137,8 +137,8 @@ def _subject(line: str) -> str:
 
 def _answered(sample: Sample, reply: str) -> bool:
     if not sample.golds:
-        return bool(_UNKNOWN.search(reply))
-    return plain(sample.golds[0]) in plain(reply) and not _UNKNOWN.search(reply)
+        return bool(UNKNOWN.search(reply))
+    return plain(sample.golds[0]) in plain(reply) and not UNKNOWN.search(reply)
 
 
 def plain(text: str) -> str:

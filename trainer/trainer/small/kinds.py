@@ -131,6 +131,11 @@ class English:
         return {sort: self._mine(lines) for sort, lines in _lines("ignored.toml").items()}
 
     @cached_property
+    def general(self) -> list[str]:
+        """Questions and tasks that no note about the user matters to."""
+        return self._mine((_FOLDER / "general.txt").read_text("utf-8").splitlines())
+
+    @cached_property
     def talk(self) -> dict[str, list[str]]:
         """The words around facts, by their place; a place whose lines are all of another part keeps them."""
         return {place: self._mine(lines) or lines for place, lines in _lines("talk.toml").items()}

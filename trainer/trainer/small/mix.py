@@ -25,6 +25,8 @@ SHARES: Final[dict[str, float]] = {"write": 0.36, "relate": 0.11, "answer": 0.36
 """Share of the tokens of each task; ``read`` counts a text's answer too."""
 _KNOWN: Final = 0.66
 """Share of the questions that a note answers: with fewer of the others the model answers from any note."""
+_ASKED: Final = 8
+"""Questions over the same notes: they share the tokens of these."""
 _TELLING: Final = 0.5
 """Share of the chat in which the user tells a fact: to that the base replies that it cannot help, or invents one."""
 
@@ -33,7 +35,7 @@ _TELLING: Final = 0.5
 class Sources:
     """Where the samples of a task come from.
 
-    ``by_hand`` is the share of writing, relating and answering over what people typed, not the generator; ``of_novels``
+    ``by_hand`` is the share of all but reading over what people typed, not the generator; ``of_novels``
     and ``of_crowds`` are the shares of sections about what the novel itself tells, and about many people at once.
     ``concluded`` is the share of the sections whose questions are answered from the memory, not read, since rewriting
     is the harder part; ``questions`` over one section share its tokens.
@@ -56,9 +58,9 @@ def draw_group(task: str, english: English, rng: Random, sources: Sources = Sour
             return draw_changed(english, rng) if by_hand else draw_relating(english, rng)
         case "answer":
             drawn = (
-                draw_asked(english, rng, known=_KNOWN)
+                draw_asked(english, rng, known=_KNOWN, questions=_ASKED)
                 if by_hand
-                else draw_answers(english, rng, most_notes=rng.choice((3, 6, 10)), known=_KNOWN)
+                else draw_answers(english, rng, most_notes=rng.choice((3, 6, 10)), known=_KNOWN, questions=_ASKED)
             )
             return [*{sample.messages[-1].text(): sample for sample in drawn}.values()]  # each question once
         case "read":
@@ -69,7 +71,7 @@ def draw_group(task: str, english: English, rng: Random, sources: Sources = Sour
             read, concluded = turns[: len(turns) // 2], turns[len(turns) // 2 :]
             return concluded if rng.random() < sources.concluded else read
         case "chat":
-            return [_chat(english, rng)]
+            return [_chat(english, rng, by_hand=by_hand)]
         case _:
             raise ValueError(task)
 
@@ -87,14 +89,14 @@ def stream(
         yield draw_group(rng.choices(tasks, shares)[0], english, rng, sources)
 
 
-def _chat(english: English, rng: Random) -> Sample:
+def _chat(english: English, rng: Random, *, by_hand: bool) -> Sample:
     """Draw a turn of general chat with the base's own reply, or one that tells a fact with a reply that repeats it.
 
     Half of them stand below notes that do not matter to them.
     """
     at = some_day(rng)
     if rng.random() < _TELLING:
-        prompt, notes = _told(english, rng, at)
+        prompt, notes = _told(english, rng, at, by_hand=by_hand)
         heard = " ".join(map(told_to_user, notes))
         reply = f"Got it: {heard[:1].lower() if heard.startswith('You') else heard[:1]}{heard[1:]}"
     else:
@@ -106,11 +108,11 @@ def _chat(english: English, rng: Random) -> Sample:
     return Sample("chat", (*before, ChatMessage(role="user", content=prompt)), reply)
 
 
-def _told(english: English, rng: Random, at: datetime) -> tuple[str, list[str]]:
+def _told(english: English, rng: Random, at: datetime, *, by_hand: bool) -> tuple[str, list[str]]:
     """Draw what the user tells, as somebody typed it or by the generator, and the notes of it."""
-    if rng.random() < 0.4:
-        typed = rng.choice(changes())
-        return typed.first, [typed.first_note]
+    if by_hand:
+        typed = rng.choice(rng.choice(changes()).turns())
+        return typed.said, [note for _, note in typed.notes]
     of = draw_person(english, rng) if rng.random() < 0.4 else None
     told = [tell(draw_fact(english, rng, of=of), english, rng, at=at) for _ in range(rng.choice((1, 1, 1, 2)))]
     return spoken(told, english, rng), [each.note for each in told]

@@ -16,9 +16,9 @@ from trainer.small.writing import ignored_line
 def write_base_replies(
     file: Path, ask: Callable[[Sequence[Sample]], list[str | None]], english: English, count: int
 ) -> int:
-    """Ask the base about ``count`` lines without a fact, and write its replies, but those that have no end (None)."""
+    """Ask the base the general questions and ``count`` lines without a fact; write its replies that have an end."""
     rng = Random("base replies")
-    lines = dict.fromkeys(ignored_line(english, rng) for _ in range(count))
+    lines = dict.fromkeys([*english.general, *(ignored_line(english, rng) for _ in range(count))])
     samples = [chat_sample(line, "") for line in lines]
     kept = [
         {"prompt": line, "reply": reply}
