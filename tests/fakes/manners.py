@@ -96,6 +96,18 @@ def without_system(messages: Messages) -> None:
     in_turns(messages)
 
 
+def pairs_calls(messages: Messages) -> None:
+    """OpenAI's and most servers' words for a result without its call, and for a call without its result."""
+    waiting: list[Any] = []
+    for message in [*messages, {"role": "user"}]:
+        if message["role"] == "tool" and message["tool_call_id"] not in waiting:
+            raise ValueError("messages with role 'tool' must be a response to a preceding message with 'tool_calls'")
+        if message["role"] != "tool" and waiting:
+            raise ValueError("a message with role 'assistant' and tool_calls must be followed by tool messages")
+        waiting = [each for each in waiting if each != message.get("tool_call_id")]
+        waiting += [call["id"] for call in message.get("tool_calls", ())]
+
+
 def without_tools(messages: Messages) -> None:
     """Refuses as the first Mistral's template did."""
     if any(message["role"] not in {"system", "user", "assistant"} or message.get("tool_calls") for message in messages):

@@ -128,12 +128,10 @@ async def test_engine_that_is_gone_is_worth_another_try(settings: GatewaySetting
         assert await gateway.queued_turns() == []
 
 
-@pytest.mark.parametrize(
-    "body", [{"choices": []}, {"choices": [{"message": None}]}, {"choices": "none"}], ids=["none", "null", "text"]
-)
-async def test_answer_of_an_odd_shape_passes_and_is_remembered_without_a_reply(
-    gateway: Gateway, engine: FakeEngine, body: dict[str, object]
+async def test_a_choice_without_a_message_passes_and_is_remembered_without_a_reply(
+    gateway: Gateway, engine: FakeEngine
 ) -> None:
+    body: dict[str, object] = {"choices": [{"message": None}]}
     engine.will(SendsBytes([orjson.dumps(body)]))
     answer = await gateway.chat(memory={"user_id": "u1"})
     assert {**answer.json, **body} == answer.json

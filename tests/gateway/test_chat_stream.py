@@ -96,11 +96,14 @@ async def test_engine_error_event_gets_openais_form_and_its_answer_is_not_writte
     assert await gateway.queued_turns() == []
 
 
-async def test_answer_of_an_engine_that_cannot_stream_passes_as_json(gateway: Gateway, engine: FakeEngine) -> None:
+async def test_answer_of_an_engine_that_cannot_stream_is_streamed_and_remembered(
+    gateway: Gateway, engine: FakeEngine
+) -> None:
     whole = b'{"choices":[{"message":{"content":"Hello."}}]}'
     engine.will(SendsBytes([whole]))
     answer = await gateway.chat(stream=True, memory=READWRITE)
-    assert answer.json["memory"]["write_event_id"] is not None
+    assert answer.headers["Content-Type"].startswith("text/event-stream")
+    assert said((await gateway.queued_turns())[0])[-1] == ("assistant", "Hello.")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.manners import Messages, in_turns, one_system, without_system, without_tools
+from tests.fakes.manners import Messages, in_turns, one_system, pairs_calls, without_system, without_tools
 from tests.fakes.recall_store import FakeStore, memory
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Refuses
 from tests.gateway.running import CHAT, Gateway
@@ -104,3 +104,19 @@ async def test_responses_reach_a_template_without_a_system_message(gateway: Gate
     answer = await gateway.post("/v1/responses", body)
     assert answer.status == 200, answer.raw
     assert engine.last.json["messages"] == [{"role": "user", "content": "alpha\n\nbeta"}]
+
+
+ORPHANS: Mapping[str, list[dict[str, Any]]] = {
+    "a result without its call": [*CHATS["plain"], {"role": "tool", "tool_call_id": "zz", "content": "gamma"}],
+    "a call without its result": [*CHATS["plain"], {"role": "assistant", "content": "", "tool_calls": [CALL]}],
+}
+
+
+@pytest.mark.parametrize("orphan", ORPHANS)
+async def test_a_chat_with_unpaired_calls_changes_no_later_chat(
+    gateway: Gateway, engine: FakeEngine, orphan: str
+) -> None:
+    engine.template = pairs_calls
+    await gateway.post(CHAT, {"model": MODEL, "messages": ORPHANS[orphan]})
+    assert (await gateway.post(CHAT, {"model": MODEL, "messages": CHATS["tool loop"]})).status == 200
+    assert engine.received[-1].json["messages"] == CHATS["tool loop"]

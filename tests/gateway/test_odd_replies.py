@@ -3,6 +3,7 @@
 The rows are shapes that were seen in the wild; docs/engine-replies.md names the engines.
 """
 
+import json
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -140,6 +141,10 @@ ROWS: dict[str, tuple[list[Any], Result]] = {
         [calls(call(None, A, index=0, id="a")), CALLED],
         Result(end="failed: a tool call of the engine has no name"),
     ),
+    "one call in the place of a list": (
+        [{"index": 0, "delta": {"tool_calls": call(arguments=A, index=0, id="")}}, text("", "eos_token")],
+        ONE,
+    ),
     "content in parts": ([text([{"type": "text", "text": "H"}, {"type": "text", "text": "i."}]), END], Result("Hi.")),
     "content as one part": ([text({"type": "text", "text": "Hi."}), END], Result("Hi.")),
     "finish reason empty on each": ([text("H", ""), text("i.", ""), END], Result("Hi.")),
@@ -273,6 +278,144 @@ async def test_a_stream_without_its_done(gateway: Gateway, engine: FakeEngine, *
     assert await by_messages(gateway) == expected
     assert await by_responses(gateway) == expected
     assert len(await gateway.queued_turns()) == (3 if finished else 0)
+
+
+async def by_all(gateway: Gateway, engine: FakeEngine, reply: SendsBytes) -> dict[str, Result]:
+    engine.will(*[reply] * 4)
+    return {
+        "chat without memory": await by_chat(gateway, remembers=False),
+        "chat": await by_chat(gateway, remembers=True),
+        "messages": await by_messages(gateway),
+        "responses": await by_responses(gateway),
+    }
+
+
+ANSWER: Object = {
+    "id": "c",
+    "object": "chat.completion",
+    "created": 1,
+    "model": MODEL,
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi."}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+}
+
+
+async def test_a_stream_that_the_engine_answers_whole_is_a_stream(gateway: Gateway, engine: FakeEngine) -> None:
+    found = await by_all(gateway, engine, SendsBytes([orjson.dumps(ANSWER)]))
+    assert found == dict.fromkeys(found, Result("Hi."))
+    assert len(await gateway.queued_turns()) == 3
+
+
+async def test_a_whole_answer_to_a_stream_gives_its_usage_at_the_end(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(*[SendsBytes([orjson.dumps(ANSWER)])] * 2)
+    asked = await gateway.chat(stream=True, stream_options={"include_usage": True})
+    chunks = [orjson.loads(event.removeprefix(b"data: ")) for event in asked.events[:-1]]
+    assert [(len(chunk["choices"]), bool(chunk.get("usage"))) for chunk in chunks] == [(1, False), (0, True)]
+    assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
+    not_asked = await gateway.chat(stream=True)
+    assert not any(b"usage" in event for event in not_asked.events)
+
+
+@pytest.mark.parametrize("kind", ["text/plain; charset=utf-8", "application/x-ndjson"])
+async def test_a_stream_under_another_name_is_a_stream(kind: str, gateway: Gateway, engine: FakeEngine) -> None:
+    found = await by_all(gateway, engine, SendsBytes(stream_of([text("Hi."), END]).pieces, kind))
+    assert found == dict.fromkeys(found, Result("Hi."))
+
+
+async def test_a_text_beside_a_number_that_json_lacks_is_kept(gateway: Gateway, engine: FakeEngine) -> None:
+    """Python's own writer writes NaN and Infinity."""
+    head = {name: ANSWER[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    odd = {"content": [{"token": "B", "logprob": float("nan"), "bytes": None, "top_logprobs": []}]}
+    choices: list[Object] = [text("A"), {**text("B"), "logprobs": odd}, text("C"), END]
+    raw = b"".join(b"data: " + json.dumps({**head, "choices": [each]}).encode() + b"\n\n" for each in choices)
+    found = await by_all(gateway, engine, SendsBytes([raw, b"data: [DONE]\n\n"], "text/event-stream"))
+    assert found == dict.fromkeys(found, Result("ABC"))
+    assert {said(turn)[-1] for turn in await gateway.queued_turns()} == {("assistant", "ABC")}
+
+
+@pytest.mark.parametrize("memory", [{}, {"memory": USER}])
+async def test_a_whole_answer_with_a_number_that_json_lacks_is_json(
+    memory: Object, gateway: Gateway, engine: FakeEngine
+) -> None:
+    [choice] = ANSWER["choices"]
+    logprobs = {"content": [{"token": "Hi.", "logprob": -float("inf"), "bytes": None, "top_logprobs": []}]}
+    engine.will(SendsBytes([json.dumps({**ANSWER, "choices": [{**choice, "logprobs": logprobs}]}).encode()]))
+    answer = await gateway.chat(**memory)
+    assert answer.json["choices"][0]["logprobs"]["content"][0]["logprob"] is None
+
+
+async def test_an_event_that_is_no_json_ends_the_stream_with_an_error(gateway: Gateway, engine: FakeEngine) -> None:
+    whole = stream_of([text("Hi.", tool_calls=None), END]).pieces[0]
+    reply = SendsBytes([b'data: {"choices": [{"index": 0, "del\n\n' + whole], "text/event-stream")
+    found = await by_all(gateway, engine, reply)
+    assert found == dict.fromkeys(found, Result(end="failed: an event of the engine's stream is not JSON"))
+    assert await gateway.queued_turns() == []
+
+
+async def test_usage_before_the_text_ends_no_turn(gateway: Gateway, engine: FakeEngine) -> None:
+    usage: Object = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 0}}
+    head = {name: ANSWER[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    events = [{**head, **usage}, *({**head, "choices": [each]} for each in (text("Hi."), END)), {**head, **usage}]
+    engine.will(stream_of(events))
+    answer = await gateway.chat(memory=USER, stream=True, stream_options={"include_usage": True})
+    shown = [orjson.loads(event.removeprefix(b"data: ")) for event in answer.events[:-1]]
+    assert [place for place, chunk in enumerate(shown) if "memory" in chunk] == [3]
+    assert said((await gateway.queued_turns())[0])[-1] == ("assistant", "Hi.")
+
+
+async def test_a_reply_that_fails_after_its_usage_is_not_remembered(gateway: Gateway, engine: FakeEngine) -> None:
+    usage: Object = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 0}}
+    engine.will(stream_of([usage, {"error": {"message": "out of memory"}}]))
+    await gateway.chat(memory=USER, stream=True, stream_options={"include_usage": True})
+    assert await gateway.queued_turns() == []
+
+
+@pytest.mark.parametrize("choices", [[], None, "none"])
+async def test_an_answer_without_a_choice_is_an_error_and_not_remembered(
+    choices: object, gateway: Gateway, engine: FakeEngine
+) -> None:
+    engine.will(SendsBytes([orjson.dumps({**ANSWER, "choices": choices})]))
+    assert (await gateway.chat(memory=USER)).status == 502
+    assert await gateway.queued_turns() == []
+
+
+@pytest.mark.parametrize("memory", [{}, {"memory": USER}])
+async def test_a_call_of_a_legacy_function_keeps_its_finish_reason(
+    memory: Object, gateway: Gateway, engine: FakeEngine
+) -> None:
+    head = {name: ANSWER[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    deltas: list[Object] = [
+        {"role": "assistant", "content": None, "function_call": {"name": "weather", "arguments": ""}},
+        {"function_call": {"arguments": A}},
+        {},
+    ]
+    reasons = [None, None, "function_call"]
+    events = [
+        {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+        for delta, reason in zip(deltas, reasons, strict=True)
+    ]
+    engine.will(
+        SendsBytes(
+            [b"data: " + orjson.dumps(each) + b"\n\n" for each in events] + [b"data: [DONE]\n\n"], "text/event-stream"
+        )
+    )
+    answer = await gateway.chat(stream=True, functions=[{"name": "weather", "parameters": SCHEMA}], **memory)
+    shown = [orjson.loads(event.removeprefix(b"data: "))["choices"][0]["finish_reason"] for event in answer.events[:-1]]
+    assert shown == reasons
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("reason", "word"), [("stop_sequence", "stop"), ("COMPLETE", "stop"), ("RECITATION", "content_filter")]
+)
+async def test_a_finish_reason_of_another_api_is_openais(
+    reason: str, word: str, gateway: Gateway, engine: FakeEngine, *, stream: bool
+) -> None:
+    [choice] = ANSWER["choices"]
+    engine.will(SendsBytes([orjson.dumps({**ANSWER, "choices": [{**choice, "finish_reason": reason}]})]))
+    answer = await gateway.chat(stream=stream)
+    told = orjson.loads(answer.events[0].removeprefix(b"data: ")) if stream else answer.json
+    assert told["choices"][0]["finish_reason"] == word
 
 
 WHOLE: dict[str, Object] = {

@@ -23,7 +23,7 @@ Render: TypeAlias = Callable[[list[Json], list[Json] | None], str]
 _MISSING: Final = {"user": "(The conversation begins with the assistant.)", "assistant": "(No answer.)"}
 _TURNS: Final = frozenset(_MISSING)
 _REFUSES_ROLES: Final = re.compile(
-    r"\broles?\b|alternat|chat.?template|jinja|\bsystem (message|prompt|instruction)|\bdeveloper\b"
+    r"\broles?\b(?![\"']\s*:)|alternat|chat.?template|jinja|\bsystem (message|prompt|instruction)|\bdeveloper\b"
     r"|does not support tools|first message|last message",
     re.IGNORECASE,
 )
@@ -107,6 +107,33 @@ def stricter(known: ChatTemplate, messages: Sequence[Json]) -> Iterator[ChatTemp
         if chat not in seen:
             seen.append(chat)
             yield template
+
+
+def teaches(template: ChatTemplate, known: ChatTemplate, messages: Sequence[Json]) -> bool:
+    """Return whether an answer to the chat in a stricter template's roles tells of the model's template.
+
+    A call without its result, or a result without its call, is refused by any template, and taken as text.
+    """
+    return template.tools == known.tools or _pairs_calls(messages)
+
+
+def _pairs_calls(messages: Sequence[Json]) -> bool:
+    """Return whether each call of a tool has its result, and each result its call.
+
+    A result without an id may follow a call that the model wrote as text.
+    """
+    waiting, written = list[JsonValue](), False
+    for message in messages:
+        if message.get("role") != "tool":
+            if waiting:
+                return False
+            waiting = [call.get("id") for call in objects_in(message.get("tool_calls"))]
+            written = message.get("role") == "assistant" and not waiting
+        elif (call_id := message.get("tool_call_id")) in waiting:
+            waiting.remove(call_id)
+        elif call_id is not None or not written:
+            return False
+    return not waiting
 
 
 def fitted(messages: Sequence[Json], template: ChatTemplate) -> list[Json]:

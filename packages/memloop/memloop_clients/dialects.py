@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from pydantic import JsonValue
 
 from memloop.ports import ReplyFormat
-from memloop.templates import ANY_ROLES, ChatTemplate, fitted, refuses_roles, stricter
+from memloop.templates import ANY_ROLES, ChatTemplate, fitted, refuses_roles, stricter, teaches
 from memloop.wire.chat import EARLIER_THINKING, LIMIT_FIELDS, RESPONSE_FORMAT, THINKING_SWITCH, Json
 from memloop.wire.errors import EngineError
 from memloop_clients.refusals import may_refuse_format, refused_fields, refuses_format
@@ -181,9 +181,13 @@ class Learned:
                 tried.add(spoken)
                 self._keep(model, spoken)
                 try:
-                    return await post(spoken.fit(body))
+                    answer = await post(spoken.fit(body))
                 except EngineError as error:
                     refusal = error
+                else:
+                    if not teaches(spoken.template, first.template, messages_of(body)):
+                        self._keep(model, replace(spoken, template=first.template))
+                    return answer
             # neither the roles nor the reply's format were the reason
             spoken = self._keep(model, replace(spoken, template=first.template, formats=first.formats))
             raise refusal

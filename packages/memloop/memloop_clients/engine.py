@@ -13,7 +13,7 @@ from pydantic import JsonValue, ValidationError
 from yarl import URL
 
 from memloop.ports import Completion, Prompt
-from memloop.templates import ChatTemplate, fitted, refuses_roles, stricter
+from memloop.templates import ChatTemplate, fitted, refuses_roles, stricter, teaches
 from memloop.wire.base import OpenWire
 from memloop.wire.chat import RESPONSE_FORMAT, THINKING_SWITCH, Json, TokenCounts, ToolCall
 from memloop.wire.errors import (
@@ -149,7 +149,7 @@ class EngineClient(Http):
         self._learned.describe(model, template)
 
     async def in_other_roles(self, body: bytes, refused: RawResponse) -> RawResponse:
-        """Send a refused chat in stricter roles, and remember them; else return the refusal."""
+        """Send a refused chat in stricter roles, and remember what they teach; else return the refusal."""
         error = await refused.error()
         if not refuses_roles(status=refused.status, message=error.message):
             return refused
@@ -157,13 +157,15 @@ class EngineClient(Http):
             fields = _object(body)
         except MemloopError:
             return refused
-        model = str(fields.get("model"))
-        for template in stricter(self._learned.template(model), messages_of(fields)):
+        model, messages = str(fields.get("model")), messages_of(fields)
+        known = self._learned.template(model)
+        for template in stricter(known, messages):
             chat = in_roles(body, lambda _, step=template: step)
             upstream = await self.send("POST", CHAT_PATH, body=chat)
             if upstream.succeeded:
                 refused.close()
-                await self._learned.learn_roles(model, template)
+                if teaches(template, known, messages):
+                    await self._learned.learn_roles(model, template)
                 return upstream
             upstream.close()
         return refused

@@ -14,17 +14,21 @@ from pydantic import JsonValue
 
 from memloop.wire.base import object_in, objects_in
 from memloop.wire.chat import EARLIER_THINKING, Json, thinking_in
-from memloop.wire.errors import EngineError
+from memloop.wire.errors import EngineError, UnreadableAnswer
 from memloop_clients.refusals import Fault
 from memloop_clients.tool_calls import Call, ToolCalls
 
 _REASONS: Final = {
+    "complete": "stop",
     "end_turn": "stop",
     "eos": "stop",
     "eos_token": "stop",
     "max_tokens": "length",
     "model_length": "length",
+    "recitation": "content_filter",
+    "refusal": "content_filter",
     "safety": "content_filter",
+    "stop_sequence": "stop",
     "tool_call": "tool_calls",
     "tool_use": "tool_calls",
 }
@@ -72,7 +76,8 @@ class Reply:
         said = _said(delta)
         self._says = self._says or bool(delta)
         self._legacy = self._legacy or bool(delta.get("function_call"))
-        pieces = self._calls.take(objects_in(delta.get("tool_calls")))
+        calls = delta.get("tool_calls")
+        pieces = self._calls.take(objects_in([calls] if isinstance(calls, dict) else calls))
         reason = reason_of(choice.get("finish_reason"))
         if reason is not None:
             pieces += self._calls.end()
@@ -129,7 +134,7 @@ class Reply:
 
 
 def whole_reply(answer: Json, offered: Collection[str] = (), *, model: str = "") -> Json:
-    """Return an engine's whole answer in OpenAI's form, an object without choices as it is. Raises EngineError.
+    """Return an engine's whole answer in OpenAI's form. Raises EngineError, for an object without choices too.
 
     ``model`` is the name of the model where the engine does not give it.
     """
@@ -137,7 +142,7 @@ def whole_reply(answer: Json, offered: Collection[str] = (), *, model: str = "")
         raise fault
     choices = objects_in(answer.get("choices"))
     if not choices:
-        return answer
+        raise UnreadableAnswer("the engine's answer is not a chat completion")
     plain = all(map(_is_plain, choices))
     shown = choices if plain else [_whole_choice(choice, place, offered) for place, choice in enumerate(choices)]
     if shown == choices and has_head(answer):

@@ -8,7 +8,7 @@ import orjson
 from pydantic import JsonValue
 
 from memloop.sse import data_of
-from memloop.wire.base import object_in, objects_in, parsed_object
+from memloop.wire.base import has_not_numbers, object_in, objects_in, parsed_object
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
 from memloop_clients.replies import Reply, fault_in, has_head, head_of, index_of
@@ -78,9 +78,11 @@ class ReplyStream:
             chunk, kind = parsed_object(b"".join(map(bytes.strip, failed))), "error"
         if self.failed:
             return []
+        if not chunk and data.startswith(b"{") and data.strip() != b"{}":
+            return [self._failure(EngineError("an event of the engine's stream is not JSON"))]
         try:
             if (fault := fault_in(chunk, kind=kind)) is None:
-                return self._chunk(StreamEvent(event, chunk))
+                return self._chunk(_event(chunk) if chunk and has_not_numbers(data) else StreamEvent(event, chunk))
         except EngineError as broken:
             fault = broken
         return [self._failure(fault, StreamEvent(event, chunk))]

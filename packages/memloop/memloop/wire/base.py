@@ -8,6 +8,7 @@ Context's headers. A queued job keeps them for the worker. The tenant, whose acc
 the process.
 """
 
+import json
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -130,11 +131,20 @@ class OpenWire(FirstFault):
 
 
 def parsed_object(raw: bytes) -> dict[str, JsonValue]:
-    """Parse the JSON object in the bytes; empty when there is none."""
+    """Parse the JSON object in the bytes; empty when there is none. ``NaN`` and infinities are null."""
     try:
         return object_in(orjson.loads(raw))
     except orjson.JSONDecodeError:
+        pass
+    try:
+        return object_in(json.loads(raw, parse_constant=lambda _: None)) if has_not_numbers(raw) else {}
+    except (ValueError, RecursionError):
         return {}
+
+
+def has_not_numbers(raw: bytes) -> bool:
+    """Return whether the bytes may hold a number that JSON has no form for; Python's own writer writes them."""
+    return b"NaN" in raw or b"Infinity" in raw
 
 
 def object_in(value: object) -> dict[str, JsonValue]:

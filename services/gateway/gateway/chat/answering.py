@@ -21,6 +21,7 @@ from gateway.engine import (
     EngineCall,
     LoopModel,
     Meter,
+    More,
     Outgoing,
     Passing,
     Relay,
@@ -29,9 +30,9 @@ from gateway.engine import (
     for_engine,
 )
 from gateway.idempotency import Attempt, refuse_key_of_stream
+from memloop.wire.base import has_not_numbers
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, EngineError, MemloopError
-from memloop_clients import RawResponse
 from memloop_clients.replies import offered_in, whole_reply
 from memloop_clients.reply_stream import ReplyStream
 from memloop_service import ERRORS
@@ -212,11 +213,11 @@ class _Answering:
     def _relayed(self, turn: ChatTurn | None, outgoing: Outgoing) -> Relay:
         hides = outgoing.hides_usage
 
-        def stream(upstream: RawResponse, out: Sink) -> Coroutine[Any, Any, None]:
+        def stream(more: More, out: Sink) -> Coroutine[Any, Any, None]:
             reply = ReplyStream(self._offered, model=self._asked.model.id)
             if turn is None:
-                return Passing(self._meter, hides_usage=hides, reply=reply).relay(upstream, out)
-            return ChatStream(self._chat, turn, self._meter, reply, hides_usage=hides).relay(upstream, out)
+                return Passing(self._meter, hides_usage=hides, reply=reply).relay(more, out)
+            return ChatStream(self._chat, turn, self._meter, reply, hides_usage=hides).relay(more, out)
 
         return self._form.streamed(stream)
 
@@ -226,7 +227,7 @@ class _Answering:
         self._meter.tokens(given.get("usage"))
         answer = whole_reply(given, self._offered, model=self._asked.model.id)
         shown = self._form.whole(answer)
-        if turn is None and shown is given:
+        if turn is None and shown is given and not has_not_numbers(raw):
             return raw
         with self._meter.ours():
             if turn is not None:

@@ -11,11 +11,10 @@ import orjson
 
 from gateway.chat.chat import Chat
 from gateway.chat.memory import ChatTurn, with_memory, written
-from gateway.engine import Meter, only_text, send_broken
+from gateway.engine import Meter, More, only_text, send_broken
 from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import DependencyError
-from memloop_clients import RawResponse
 from memloop_clients.replies import index_of
 from memloop_clients.reply_stream import ReplyStream, StreamEvent
 from memloop_service.http import Sink, data_event, object_in, objects_in, parsed_object
@@ -43,11 +42,11 @@ class ChatStream:
         self._memory: ChatMemory | None = None
         self._usage_was_first = False
 
-    async def relay(self, upstream: RawResponse, out: Sink) -> None:
+    async def relay(self, more: More, out: Sink) -> None:
         """Relay the stream to its end, and queue the write of a complete answer whether or not its client stays."""
         cutter = EventCutter()
         try:
-            while data := await upstream.some():
+            while data := await more():
                 self._meter.first_byte()
                 await self._pass_on(cutter.feed(data), out)
             for event in self._reply.close():
@@ -97,7 +96,9 @@ class ChatStream:
         if self._reply.failed or self._sent_memory:
             return b"" if self._hides_usage and event.is_usage else event.raw
         if event.is_usage:
-            return b"" if self._hides_usage else await self._with_memory(event.chunk)
+            if self._hides_usage:
+                return b""
+            return await self._with_memory(event.chunk) if self._reply.is_answered else event.raw
         ends = any(
             index_of(choice) == 0 and choice.get("finish_reason") is not None
             for choice in objects_in(event.chunk.get("choices"))

@@ -4,6 +4,7 @@ from gateway.engine.backend import Backend as Backend
 from gateway.engine.backend import open_backend as open_backend
 from gateway.engine.call import EngineCall as EngineCall
 from gateway.engine.call import Meter as Meter
+from gateway.engine.call import More as More
 from gateway.engine.call import Outgoing as Outgoing
 from gateway.engine.call import Relay as Relay
 from gateway.engine.call import counted as counted

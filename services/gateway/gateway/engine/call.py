@@ -17,18 +17,20 @@ from opentelemetry.trace import INVALID_SPAN, Span, SpanKind
 
 from gateway.access import Allowance
 from gateway.engine.backend import Backend
-from gateway.engine.engines import refusal, with_retry_after
+from gateway.engine.engines import answer_in, refusal, with_retry_after
 from gateway.engine.served import LoopModel
 from gateway.metrics import Metrics
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop_clients import RawResponse
+from memloop_clients.replies import fault_in
 from memloop_service.http import (
     Awaited,
     ClientGone,
     EventStream,
     Sink,
     Source,
+    data_event,
     deadline_s,
     json_text,
     object_in,
@@ -36,9 +38,13 @@ from memloop_service.http import (
 )
 from memloop_service.tracing import current, model_call, note_usage, open_span
 
-Relay: TypeAlias = Callable[[RawResponse, Sink], Coroutine[Any, Any, None]]
+More: TypeAlias = Callable[[], Awaitable[bytes]]
+"""Returns the next bytes of an engine's events; none at the end. Raises DependencyError."""
+Relay: TypeAlias = Callable[[More, Sink], Coroutine[Any, Any, None]]
 """Sends the engine's events to the client."""
+_JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
+_DONE: Final = b"data: [DONE]\n\n"
 _MAY_REFUSE_A_FIELD: Final = frozenset({400, 422})
 _INPUT: Final = ("prompt_tokens", "input_tokens")
 _OUTPUT: Final = ("completion_tokens", "output_tokens")
@@ -49,10 +55,14 @@ _ASKS: Final = b',"stream_options":{"include_usage":true}}'
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A body for the engine; ``plain`` is the same without the question for usage that the gateway has added."""
+    """A body for the engine; ``plain`` is the same without the question for usage that the gateway has added.
+
+    ``streams``: the client asked for a stream.
+    """
 
     body: bytes
     plain: bytes | None = None
+    streams: bool = False
 
     @property
     def hides_usage(self) -> bool:
@@ -63,11 +73,38 @@ class Outgoing:
 def counted(body: bytes, fields: Json) -> Outgoing:
     """Return a body that asks for the usage if the answer streams; ``fields`` are the client's own."""
     options = object_in(fields.get(OPTIONS))
-    if fields.get("stream") is not True or options.get("include_usage") is True:
+    if fields.get("stream") is not True:
         return Outgoing(body)
+    if options.get("include_usage") is True:
+        return Outgoing(body, streams=True)
     if OPTIONS not in fields:
-        return Outgoing(body.rstrip()[:-1] + _ASKS, body)
-    return Outgoing(json_text({**parsed_object(body), OPTIONS: {**options, "include_usage": True}}), body)
+        return Outgoing(body.rstrip()[:-1] + _ASKS, body, streams=True)
+    asking = {**parsed_object(body), OPTIONS: {**options, "include_usage": True}}
+    return Outgoing(json_text(asking), body, streams=True)
+
+
+async def events_of(upstream: RawResponse) -> More:
+    """Return the events of an answer to a request for a stream; an engine that has no streams answers it whole."""
+    if media_type(upstream) != _JSON:
+        return upstream.some
+    answer = answer_in(await upstream.read())
+    if (fault := fault_in(answer)) is not None:
+        raise fault
+    kind = answer.get("object")
+    head: Json = {**answer, "object": "chat.completion.chunk"} if kind == "chat.completion" else answer
+    said: Json = {name: value for name, value in head.items() if name != "usage"}
+    parts = [said, {**head, "choices": []}] if answer.get("usage") else [said]
+    left = [b"", b"".join([*(data_event(json_text(part)) for part in parts), _DONE])]
+
+    async def more() -> bytes:
+        return left.pop() if left else b""
+
+    return more
+
+
+def media_type(upstream: RawResponse) -> str:
+    """Return the kind of an answer without its parameters."""
+    return upstream.headers.get("Content-Type", _JSON).partition(";")[0].strip().lower()
 
 
 def for_engine(fields: Json, model: LoopModel) -> Json:
@@ -191,16 +228,18 @@ class EngineCall:
             with ExitStack() as opened:
                 async with Awaited(self.request.receive, seconds=deadline_s(self.request.headers)):
                     upstream = await self._opened(opened, body, path)
-                    kind = upstream.headers.get("Content-Type", "application/json")
-                    streams = upstream.succeeded and kind.startswith(_EVENTS)
+                    if not upstream.succeeded:
+                        raise await refusal(upstream)
+                    streams = body.streams or media_type(upstream) == _EVENTS
+                    more = await events_of(upstream) if streams else None
                     raw = b"" if streams else await upstream.read()
-                if not upstream.succeeded:
-                    raise await refusal(upstream)
-                if streams:
-                    return self.event_stream(partial(stream, upstream), opened.pop_all())
+                if more is not None:
+                    return self.event_stream(partial(stream, more), opened.pop_all())
                 answer = await whole(raw)
                 self.meter.finish()
-                return Response(answer, status_code=upstream.status, media_type=kind)
+                return Response(
+                    answer, status_code=upstream.status, media_type=upstream.headers.get("Content-Type", _JSON)
+                )
         except ClientGone:
             self.backend.metrics.upstream_abort.inc()
             raise
@@ -215,7 +254,7 @@ class EngineCall:
                 upstream = await self._opened(opened, body, path)
                 if not upstream.succeeded:
                     raise await refusal(upstream)
-                await stream(upstream, out)
+                await stream(await events_of(upstream), out)
         except DependencyError as error:
             self.backend.metrics.count_error(error, model=self.model.label)
             raise with_retry_after(error) from error.__cause__

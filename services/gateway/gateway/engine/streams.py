@@ -7,12 +7,12 @@ from fastapi import Request, Response
 
 from gateway.access import Allowance
 from gateway.engine.backend import Backend
-from gateway.engine.call import EngineCall, Meter, Outgoing, counted, for_engine
+from gateway.engine.call import EngineCall, Meter, More, Outgoing, counted, for_engine
 from gateway.engine.engines import answer_in, with_retry_after
 from memloop.sse import EventCutter, data_of
+from memloop.wire.base import has_not_numbers
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
-from memloop_clients import RawResponse
 from memloop_clients.replies import HEAD
 from memloop_clients.reply_stream import ReplyStream
 from memloop_service.http import Sink, error_event, json_text, object_in, parsed_object, read_json
@@ -22,8 +22,8 @@ _REPORT: Final = re.compile(rb'"usage"\s*:\s*\{')
 _FIELDS: Final = tuple(f'"{name}"'.encode() for name in (*HEAD, "index"))
 """Of every chunk of OpenAI's."""
 _MORE: Final = re.compile(
-    rb'"(?:usage"\s*:\s*\{|(?:tool_calls|error|message|detail)"\s*:\s*(?!null|\[\])|(?:content|refusal)"\s*:\s*[\[{]'
-    rb'|(?:index|finish_reason)"\s*:\s*"|object"\s*:\s*"error")'
+    rb'"(?:usage"\s*:\s*\{|(?:tool_calls|function_call|error|message|detail)"\s*:\s*(?!null|\[\])|(?:content|refusal)"\s*:\s*[\[{]'
+    rb'|(?:index|finish_reason)"\s*:\s*"|object"\s*:\s*"error"|logprob"\s*:\s*-?[IN])'
 )
 _MARKS: Final = (b"[DONE]", b"\nevent:", b"\nerror:")
 """What is in a chat's events that are more than a piece of text in OpenAI's form. One character in front of all
@@ -71,10 +71,10 @@ class Passing:
         self._reads = self._reads or bool(told)
         return texts + b"".join([self._shown(each.raw) for event in read for each in self._reply.read(event)])
 
-    async def relay(self, upstream: RawResponse, out: Sink) -> None:
+    async def relay(self, more: More, out: Sink) -> None:
         """Forward the events in the blocks in which they arrive; give a chat's stream the end that it lacks."""
         try:
-            while data := await upstream.some():
+            while data := await more():
                 self._meter.first_byte()
                 if events := self.passed(data):
                     await out.send(events)
@@ -129,7 +129,7 @@ _WITH_TEXT: Final = frozenset({"content", "role"})
 
 def only_text(event: bytes) -> str | None:
     """Return the text of an event that adds nothing but text; None for any other event."""
-    if not event.startswith(_LINE) or event.count(b"\n") != _LINES:
+    if not event.startswith(_LINE) or event.count(b"\n") != _LINES or has_not_numbers(event):
         return None
     chunk = parsed_object(event[len(_LINE) :])
     choices = chunk.get("choices")
@@ -159,8 +159,9 @@ async def pass_through(request: Request, backend: Backend, allowance: Allowance,
         await allowance.admit(*(body.fields.get(field) for field in _ASKING))
 
     async def whole(raw: bytes) -> bytes:
-        meter.tokens(answer_in(raw).get("usage"))
-        return raw
+        answer = answer_in(raw)
+        meter.tokens(answer.get("usage"))
+        return json_text(answer) if has_not_numbers(raw) else raw
 
     fields = for_engine(body.fields, model)
     outgoing = body.raw if fields is body.fields else json_text(fields)
