@@ -138,6 +138,11 @@ HashiCorp Vault batch | hvb.<w140>
 Heroku | HRKU-AA<w58>
 Honeycomb | hcaik_<l58>
 HubSpot | pat-na1-<u>
+HubSpot CMS | ctr-na1-<u>
+HubSpot content | ct-eu1-<u>
+PASETO | v1.local.<w60>
+Bitcoin segwit key | zprv<a107>
+Bitcoin nested segwit key | yprv<a107>
 Hugging Face | hf_<a34>
 Hugging Face organisation | api_org_<a34>
 Infracost | ico-<a32>

@@ -80,7 +80,7 @@ FORMATS: Final[tuple[tuple[str, str], ...]] = (
     ("amzn1.oa2-cs.", r"amzn1\.oa2-cs\.v1\.[0-9a-f]{40,}+"),
     ("access_token$", r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}"),
     ("0/ 1/ 2/", r"[012]/\d{10,20}(?:/\d{10,20})?:[a-z0-9]{32}(?![A-Za-z0-9])"),
-    ("pat-na1- pat-eu1- pat-na2- pat-ap1-", r"(?:pat|ctr?)-[a-z]{2}\d-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    ("-na1- -na2- -eu1- -ap1-", r"(?:pat|ctr?)-[a-z]{2}\d-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     ("api- sdk- mob-", r"(?:api|sdk|mob)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![A-Za-z0-9])"),
     ("00d", r"00D[A-Za-z0-9]{12,15}![A-Za-z0-9_.]{80,120}+"),
     ("sk-lf- pk-lf-", r"[sp]k-lf-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
@@ -88,13 +88,13 @@ FORMATS: Final[tuple[tuple[str, str], ...]] = (
     ("a3-", r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}(?![A-Za-z0-9])"),
     ("hrku-", r"HRKU-(?:AA[A-Za-z0-9_-]{50,}+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"),
     ("sq0 eaaa", r"(?:sq0(?:atp|csp|idp)-|EAAA)[A-Za-z0-9_-]{22,}+"),
-    ("xprv", r"[xyz]prv[A-Za-z0-9]{100,112}(?![A-Za-z0-9])"),
+    ("xprv yprv zprv", r"[xyz]prv[A-Za-z0-9]{100,112}(?![A-Za-z0-9])"),
     ("scw", r"SCW[A-Z0-9]{17}(?![A-Za-z0-9])"),
     ("eyj", r"(?:sntrys_|ops_|glc_|sk\.|tk\.)eyJ[A-Za-z0-9+/_-]{30,}+(?:\.[A-Za-z0-9_-]{20,}+)?={0,2}"),
     ("pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
     ("ck_ cs_", r"c[ks]_[0-9a-f]{40}(?![A-Za-z0-9])"),
     (".", r"[MNO][A-Za-z0-9_-]{23,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}+"),
-    ("v2.local. v3.local. v4.local.", r"v[1-4]\.local\.[A-Za-z0-9_-]{40,}+"),
+    ("v1.local. v2.local. v3.local. v4.local.", r"v[1-4]\.local\.[A-Za-z0-9_-]{40,}+"),
 )  # fmt: skip
 """The forms that are more than a beginning: what a text in lower case holds where one is, and the pattern."""
 
