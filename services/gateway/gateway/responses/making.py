@@ -8,7 +8,7 @@ from typing import Final, Literal
 from pydantic import JsonValue
 
 from gateway.chat import ChatSink
-from gateway.engine import Meter, Relay
+from gateway.engine import Meter, More, Relay
 from gateway.responses.assembly import Assembly
 from gateway.responses.file_search import Searched
 from gateway.responses.keeping import Keeping
@@ -16,7 +16,6 @@ from gateway.responses.requests import Asked
 from gateway.responses.tools import Offered, shown_tools
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
-from memloop_clients import RawResponse
 from memloop_service.http import Sink, object_in, objects_in
 
 _REPEATED: Final = {
@@ -165,11 +164,11 @@ class Making:
     def streamed(self, meter: Meter, relay: Relay) -> Relay:
         """Return a relay that sends the response's events instead of the chat's."""
 
-        async def stream(upstream: RawResponse, out: Sink) -> None:
+        async def stream(more: More, out: Sink) -> None:
             events = _ResponseStream(self, meter, out)
             await events.begin()
             try:
-                await relay(upstream, events)
+                await relay(more, events)
             finally:
                 await events.keep_if_answered()
                 await self.end()
