@@ -34,7 +34,7 @@ def test_data_of_an_event(event: bytes, data: bytes) -> None:
     ("roles", "reply", "written"),
     [
         ("u", "r", ["user:0", "assistant:r"]),
-        ("sua", "r", ["assistant:r"]),
+        ("sua", "r", ["user:1", "assistant:2r"]),
         ("uauu", "r", ["user:2", "user:3", "assistant:r"]),
         ("uat", "", []),
         ("u", " \n", ["user:0"]),

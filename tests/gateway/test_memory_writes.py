@@ -1,6 +1,7 @@
 """Memory writes from the queue to the event, with a worker in the process."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -275,3 +276,43 @@ async def test_the_writer_reads_when_a_message_without_a_time_of_its_own_was_sai
         event = await it.event(await it.write("My dog turned five yesterday."))
     said = f"[user] ({event.created_at:%A %Y-%m-%d %H:%M}): My dog turned five yesterday."
     assert str(it.engine.calls[0]["messages"][1]["content"]).endswith(said)
+
+
+def about(*facts: tuple[str, str]) -> Body:
+    drafts = [{"key": key, "memory_type": "UserMemory", "value": value, "tags": []} for key, value in facts]
+    return tool_call("add_memory", memory_list=drafts, summary="facts")
+
+
+async def test_two_facts_under_one_key_of_a_reply_are_two_memories(redis_url: str) -> None:
+    facts = ("allergy", "Alice is allergic to peanuts."), ("allergy", "Alice is allergic to penicillin.")
+    async with rig(redis_url, script(about(*facts))) as it, it.working():
+        event = await it.event(await it.write("I'm allergic to peanuts and to penicillin."))
+    assert [written.item.memory for written in event.memories] == [fact for _, fact in facts]
+    assert len({written.item.key for written in event.memories}) == 2
+
+
+async def test_a_writer_that_waits_alone_and_is_cut_together_ends(redis_url: str) -> None:
+    def reply(body: Body) -> Reply:
+        many = all(word in str(body["messages"]) for word in ("I like tea", "coffee too"))
+        return cut('<tool_call>{"name": "add_memory", "arguments": {"memory_list": [{"k') if many else BUFFER
+
+    async with rig(redis_url, reply) as it, it.working():
+        event = await it.event(await it.write("I like tea and", "coffee too."))
+    assert event.usage.llm_calls < 12
+    assert event.status == "kept_verbatim"
+    assert it.store.texts("KeptTurn") == ["I like tea and", "coffee too."]
+
+
+async def test_a_long_turn_is_not_cut_in_a_number(redis_url: str) -> None:
+    shown = list[str]()
+
+    def reply(body: Body) -> Reply:
+        shown.append(last_text(body))
+        return IGNORE
+
+    text = " ".join(f"My account number is {48210077 + number}." for number in range(900))
+    async with rig(redis_url, reply) as it, it.working():
+        await it.event(await it.write(text))
+    seen = re.findall(r"number is (\d+)", " ".join(shown))
+    assert len(shown) > 2
+    assert seen == [str(48210077 + number) for number in range(900)]

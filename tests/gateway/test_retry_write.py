@@ -1,10 +1,12 @@
 """``POST /v1/memory/events/{id}/retry``: a user puts a failed write back."""
 
+import asyncio
 import hashlib
 
-from tests.fakes.job_engine import add_memory, tool_call
+from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
+from tests.fakes.manners import FACT, told
 from tests.gateway.api_rig import api
-from tests.gateway.rig import script
+from tests.gateway.rig import eventually, script
 
 LIKES = add_memory("Alice likes tea.")
 SAID = {"messages": [{"role": "user", "content": "I like tea."}], "user_id": "alice"}
@@ -42,3 +44,29 @@ async def test_a_key_that_only_reads_cannot_put_a_write_back(redis_url: str) -> 
         assert (await it.rig.event(event_id)).status == "failed"
         answer = await it.call("POST", f"/v1/memory/events/{event_id}/retry", headers={"X-API-Key": "reader"})
         assert (answer.status, answer.error["code"]) == (403, "permission_denied")
+
+
+async def test_a_write_that_goes_on_under_another_policy_shows_the_writer_every_turn(redis_url: str) -> None:
+    facts, shown, down = [f"fact-{number:04}" for number in range(4)], list[list[str]](), asyncio.Event()
+
+    def reply(body: Body) -> Reply:
+        if down.is_set():
+            return 503
+        shown.append(FACT.findall(last_text(body)))
+        if len(shown) == 1:
+            down.set()
+        return add_memory(*told(shown[-1]))
+
+    policy, words = "/v1/memory/policy?user_id=alice", "lorem ipsum dolor sit amet " * 34
+    rules = "\n".join(f"Keep whatever the user tells about topic number {number} in full." for number in range(60))[:1990]
+    messages = [{"role": "user", "content": f"{fact} {words}"} for fact in facts]
+    async with api(redis_url, reply) as it, it.rig.working():
+        assert (await it.call("PUT", policy, {"instructions": rules})).status == 200
+        event_id = (await it.post("/v1/memory/add", {"messages": messages, "user_id": "alice"})).json["event_id"]
+        await eventually(down.is_set)
+        assert (await it.call("PUT", policy, {"instructions": "Be brief."})).status == 200
+        down.clear()
+        event = await it.rig.event(event_id)
+    assert event.status == "completed"
+    assert len(shown) > 1
+    assert sorted(fact for some in shown for fact in some) == facts

@@ -140,6 +140,14 @@ async def test_a_list_without_one_good_entry_is_repaired() -> None:
     assert "memory list: 0.memory_type: Field required" in model.asked[1]
 
 
+@pytest.mark.parametrize("value", ["egg", "nut", "3", "Tom"])
+async def test_a_short_value_that_the_user_said_is_kept(value: str) -> None:
+    listed = {"memory list": [draft("thing", value)], "summary": "one"}
+    result, model, _ = await run(json.dumps(listed), text=f"I told you about {value}.")
+    assert [each.value for each in result.decision.drafts] == [value]
+    assert model.calls == 1
+
+
 @pytest.mark.parametrize("value", ["the fact", "The fact.", "a few words"])
 async def test_a_copy_of_the_instructions_is_no_memory(value: str) -> None:
     copied = {"memory list": [draft("a few words", value)] * 3, "summary": "one sentence"}

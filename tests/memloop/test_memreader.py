@@ -106,6 +106,14 @@ async def test_found_memories_are_data_on_one_line_each() -> None:
     )
 
 
+async def test_of_a_long_found_memory_its_beginning_is_shown() -> None:
+    index = ListIndex(*["The user wrote a long letter. " * 250] * 5)
+    _, model = await run(
+        calls_tools(("search_memory", '{"query": "x"}')), calls_tools(("add_memory", ADD)), index=index
+    )
+    assert len(model.asked[1]) < 2_500
+
+
 async def test_one_search_more_than_the_cap_is_invalid() -> None:
     search = calls_tools(("search_memory", '{"query": "x"}'))
     result, model = await run(search, search, search, max_turns=2)

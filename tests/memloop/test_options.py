@@ -48,6 +48,21 @@ async def test_skip_keeps_the_memory_and_is_reported() -> None:
     assert (result.memory, result.degradations.kept) == ("more", 0)
 
 
+@pytest.mark.parametrize("reply", ["<keep/>.", "Nothing new here. <keep/>", "**<keep/>**"])
+async def test_words_beside_a_mark_do_not_replace_a_longer_memory(reply: str) -> None:
+    model = ScriptedModel(["Marta's vault code is 731, as she told Ben.", reply, "answer"])
+    options = ReadingOptions(gated=Gated(skip=True))
+    result = await read_document("q", chunks_of("a", "b"), model=model, profile=PROFILE, options=options)
+    assert result.memory == "Marta's vault code is 731, as she told Ben."
+
+
+async def test_a_memory_that_grew_beside_a_mark_is_the_new_one() -> None:
+    model = ScriptedModel(["The code is 731.", "The code is 731. The door is red. <keep/>", "answer"])
+    options = ReadingOptions(gated=Gated(skip=True))
+    result = await read_document("q", chunks_of("a", "b"), model=model, profile=PROFILE, options=options)
+    assert result.memory == "The code is 731. The door is red."
+
+
 async def test_enough_is_not_believed_of_an_empty_memory_nor_where_only_skip_is_asked_for() -> None:
     model = ScriptedModel(["<enough/>", "fact <enough/>", "answer"])
     result = await read_document(
@@ -66,7 +81,12 @@ async def test_enough_is_not_believed_of_an_empty_memory_nor_where_only_skip_is_
     [
         ("<keep/>", "stop", Gate("", keep=True, enough=False)),
         ("<think>no</think> <KEEP />", "stop", Gate("", keep=True, enough=False)),
-        ("a fact <keep/>", "stop", Gate("a fact", keep=False, enough=False)),
+        ("a fact <keep/>", "stop", Gate("a fact", keep=True, enough=False)),
+        ("<keep/>.", "stop", Gate("", keep=True, enough=False)),
+        ("<keep></keep>", "stop", Gate("", keep=True, enough=False)),
+        ("**<keep/>**", "stop", Gate("", keep=True, enough=False)),
+        ("`<keep/>`", "stop", Gate("", keep=True, enough=False)),
+        ("...", "stop", Gate("", keep=False, enough=False)),
         ("<enough/>", "stop", Gate("", keep=True, enough=True)),
         ("a fact.\n<enough/>", "stop", Gate("a fact.", keep=False, enough=True)),
         ("a fact. <enough/>", "length", Gate("a fact.", keep=False, enough=False)),
@@ -74,7 +94,7 @@ async def test_enough_is_not_believed_of_an_empty_memory_nor_where_only_skip_is_
         ("I would keep it: enough.", "stop", Gate("I would keep it: enough.", keep=False, enough=False)),
     ],
 )
-def test_a_gate_reply_is_a_memory_unless_it_is_only_marks(reply: str, finish: str, gate: Gate) -> None:
+def test_a_gate_reply_is_what_stands_beside_its_marks(reply: str, finish: str, gate: Gate) -> None:
     assert parse_gate(says(reply, finish_reason=finish)) == gate
 
 

@@ -128,16 +128,21 @@ def _own(checked: CheckedDrafts, instructions: str, said: str) -> CheckedDrafts:
 
     It stays where at least half of its words were said too.
     """
-    shown, heard = " ".join(_WORD.findall(instructions.casefold())), said.casefold()
+    shown, heard = f" {' '.join(_WORD.findall(instructions.casefold()))} ", _WORD.findall(said.casefold())
     drafts: list[Draft] = []
     for draft in checked.drafts:
         words = _WORD.findall(draft.value.casefold())
-        telling = [word for word in words if len(word) >= _SAYING and word not in _ROLES]
-        is_heard = 2 * sum(word in heard for word in telling) >= max(1, len(telling))
-        if is_heard or " ".join(words) not in shown:
+        telling = [word for word in words if len(word) >= _SAYING and word not in _ROLES] or words
+        times_heard = sum(any(_begins(each, word) for each in heard) for word in telling)
+        if 2 * times_heard >= max(1, len(telling)) or f" {' '.join(words)} " not in shown:
             drafts.append(draft)
     copied = len(checked.drafts) - len(drafts)
     if not copied:
         return checked
     fault = "the value is a copy of the instructions"
     return CheckedDrafts(tuple(drafts), checked.dropped + copied, fault, min(checked.mended, len(drafts)))
+
+
+def _begins(heard: str, word: str) -> bool:
+    """Return whether a word was heard; a longer one also as a part of a word (``peanut`` of ``peanuts``)."""
+    return heard == word or (len(word) >= _SAYING and word in heard)

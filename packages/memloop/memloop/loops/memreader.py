@@ -33,6 +33,7 @@ from memloop.loops.forms import (
 )
 from memloop.loops.parsing.json_values import ParsePath, json_values
 from memloop.loops.parsing.written_calls import Call, problem_of, written_calls
+from memloop.loops.relating import SHOWN_CHARS
 from memloop.loops.rendering import conversation_lines, listen, memory_lines, rejected_reply, sealed
 from memloop.loops.results import AddMemories, BufferTurns, Decision, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.loops.steps import DecideStep, MemorySearched, OutputRejected
@@ -317,9 +318,9 @@ class _Dialogue:
 
     def show_found(self, attempt: _Attempt, found: Sequence[Recalled]) -> None:
         self.searches += 1
-        self._go_on(
-            attempt, memory_lines(found, nothing=self._profile.no_results, line=self._profile.result_line), role="tool"
-        )
+        shown = [replace(each, text=each.text[:SHOWN_CHARS]) for each in found]
+        lines = memory_lines(shown, nothing=self._profile.no_results, line=self._profile.result_line)
+        self._go_on(attempt, lines, role="tool")
 
     def _go_on(self, attempt: _Attempt, text: str, *, role: str) -> None:
         call_id = attempt.call_id if role == "tool" else None

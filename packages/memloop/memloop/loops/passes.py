@@ -148,14 +148,16 @@ async def _read_piece(line: _Line, chunk: Chunk) -> _Turn:
     gated = line.reader.options.gated
     if gated and gated.skip:
         completion = await line.reader.model.complete(_prompt(line, chunk, gate=True))
-        reply = parse_gate(completion)
-        silent = not reply.memory and not reply.keep
+        reply, empty = parse_gate(completion), line.reader.profile.empty_memory
+        # A memory that grew is one, whatever mark stands beside it; a shorter text explains why the old one stays
+        explains = reply.keep and line.notes.text(empty) != empty and len(reply.memory) < len(line.notes.due)
+        memory = "" if explains else reply.memory
         cut = completion.finish_reason == "length"
-        revision = Revision(reply.memory or line.notes.due, kept=silent, truncated=cut, usage=completion.usage)
+        silent = not memory and not reply.keep
+        revision = Revision(memory or line.notes.due, kept=silent, truncated=cut, usage=completion.usage)
         notes = line.notes.rewritten(revision.memory)
-        empty = line.reader.profile.empty_memory
         enough = gated.exit and reply.enough and notes.text(empty) != empty
-        return _Turn(notes, revision, skipped=reply.keep, enough=enough)
+        return _Turn(notes, revision, skipped=reply.keep and not memory, enough=enough)
     revision = await revise(line.notes.due, _prompt(line, chunk), reader=line.reader)
     turn = _Turn(line.notes.rewritten(revision.memory), revision)
     if gated and gated.exit and turn.notes != line.notes:

@@ -80,7 +80,7 @@ def parse_relations(completion: Completion) -> tuple[Relation, ...]:
     return tuple(found.values())
 
 
-_SHOWN_CHARS: Final = 400
+SHOWN_CHARS: Final = 400
 """The most characters of each text: enough to identify its statement."""
 _CHARS_PER_TOKEN: Final = 2
 """Fewer than of any common tokenizer on prose, so that the list fits where a chunk does."""
@@ -202,4 +202,4 @@ def _lines(place: int, draft: MemoryDraft, stored: dict[int, MemoryItem]) -> Ite
 
 
 def _shown(key: str, value: str) -> str:
-    return one_line(f"{key}: {value}"[:_SHOWN_CHARS])
+    return one_line(f"{key}: {value}"[:SHOWN_CHARS])

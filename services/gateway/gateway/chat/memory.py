@@ -220,9 +220,11 @@ def newest_turn(messages: Sequence[SentMessage], reply: str, *, at: datetime) ->
     """Return the user's messages since the last assistant message, oldest first, then the reply, without empty texts.
 
     They are the input of the memory writer; everything before them was written by earlier requests. Messages in other
-    roles are excluded, and so is the one with recalled memories, which the client never sends. A text over the size
-    limit of a source is split into several sources.
+    roles are excluded, and so is the one with recalled memories, which the client never sends. A last message of the
+    assistant is the beginning of the reply. A text over the size limit of a source is split into several sources.
     """
+    if messages and messages[-1].role == "assistant" and (begun := messages[-1].text()).strip():
+        messages, reply = messages[:-1], begun + reply
     since = list(takewhile(lambda message: message.role != "assistant", reversed(messages)))
     asked = [message for message in reversed(since) if message.role == "user"]
     said = [(message, message.text()) for message in asked]

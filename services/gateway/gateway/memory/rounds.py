@@ -4,10 +4,13 @@ Also the adds that store a round, and the event with which a write ends.
 """
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from hashlib import sha256
 from itertools import chain, groupby
 from typing import Any, Final, Literal, TypeVar
 
@@ -38,9 +41,13 @@ class KeptPart(Wire):
 
 
 class Start(Wire):
-    """The buffer at the start of the write, or what is left of the turns that were kept."""
+    """The buffer at the start of the write, or what is left of the turns that were kept.
+
+    ``room`` are the tokens of a decision's turns then: a retry divides them alike, whatever policy holds since.
+    """
 
     buffer: Buffer | None = None
+    room: int | None = None
     kept: tuple[KeptPart, ...] = ()
 
 
@@ -160,10 +167,30 @@ def store_add(
     return StoreAdd(drafts=tuple(drafts), sources=tuple(sources), fencing_token=token, **given)
 
 
+def named(number: int, turns: Sequence[Source]) -> str:
+    """Return the name of a round: its number and a digest of its turns, so that no other turns have its decision."""
+    said = "".join(turn.model_dump_json() for turn in turns)
+    return f"{number:04}.{sha256(said.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+
+
+def told_apart(drafts: Sequence[MemoryDraft]) -> list[MemoryDraft]:
+    """Return the drafts of one decision under keys of their own: two facts of one reply are not states of one."""
+    counts = Counter[tuple[str, str]]()
+    apart = list[MemoryDraft]()
+    for draft in drafts:
+        counts[place := (draft.memory_type, draft.key.casefold())] += 1
+        apart.append(draft if counts[place] == 1 else draft.model_copy(update={"key": _part(draft.key, counts[place])}))
+    return apart
+
+
 def _key_of(job: MemoryJob, turn: Source, number: int) -> str:
     if job.key is None:
         return key_of_text(turn.said())
-    return key_of_text(job.key) if number == 0 else f"{job.key[: KEY_CHARS - 12]} (part {number + 1})"
+    return key_of_text(job.key) if number == 0 else _part(job.key, number + 1)
+
+
+def _part(key: str, number: int) -> str:
+    return f"{key[: KEY_CHARS - 12]} (part {number})"
 
 
 def groups(drafts: Iterable[tuple[Source, MemoryDraft]]) -> Iterator[list[tuple[Source, MemoryDraft]]]:
@@ -238,9 +265,25 @@ class Ruler:
         if (tokens := self.tokens(turn)) <= most_tokens:
             yield turn, tokens
             return
-        for chunk in self.splitter.split(turn.content, chunk_tokens=max(1, most_tokens // 2)):
-            piece = turn.model_copy(update={"content": chunk.text})
+        chunks = self.splitter.split(turn.content, chunk_tokens=max(1, most_tokens // 3))
+        for text in _at_words([chunk.text for chunk in chunks]):
+            piece = turn.model_copy(update={"content": text})
             yield piece, self.tokens(piece)
+
+
+_WORDS_END: Final = re.compile(r".*[.!?\u2026\u3002\uff01\uff1f](?=\s)|.*\s", re.DOTALL)
+
+
+def _at_words(chunks: Sequence[str]) -> Iterator[str]:
+    """Move the end of each chunk to the last end of a sentence or word in its second half: half a number is false."""
+    rest = ""
+    for chunk in chunks[:-1]:
+        text = rest + chunk
+        found = _WORDS_END.match(text, len(rest) + len(chunk) // 2)
+        end = found.end() if found else len(text)
+        yield text[:end]
+        rest = text[end:]
+    yield rest + chunks[-1]
 
 
 @dataclass(frozen=True, slots=True)

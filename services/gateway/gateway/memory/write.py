@@ -39,9 +39,11 @@ from gateway.memory.rounds import (
     conversation_room,
     ended_event,
     groups,
+    named,
     round_of,
     slices,
     store_add,
+    told_apart,
     with_rules,
 )
 from gateway.metrics import Metrics
@@ -120,6 +122,7 @@ class MemoryWrite:
 
     async def _infer(self) -> MemoryEvent:
         start = await self._once("start", Start, self._buffered)
+        self._room = start.room or self._room
         drafts = [
             (
                 turn,
@@ -139,22 +142,23 @@ class MemoryWrite:
         held = start.buffer
         before = self._job if held is None else self._as_given(held)
         buffered = self._ruler.newest_within(held.turns if held is not None else (), most_tokens=self._room)
-        waiting = deque[tuple[MemoryJob, tuple[Source, ...]]]()
+        waiting = deque[tuple[MemoryJob, tuple[Source, ...], bool]]()
         if buffered and before != self._job:  # what was given with these turns holds for them alone
-            waiting.append((before, buffered))
+            waiting.append((before, buffered, False))
             buffered = ()
-        waiting += ((self._job, run) for run in self._batches(buffered, self._job.turns))
+        waiting += ((self._job, run, True) for run in self._batches(buffered, self._job.turns))
         rounds: list[Round] = []
         memories: list[Written] = []
         while waiting:
-            job, run = waiting.popleft()
+            job, run, may_wait = waiting.popleft()
             number, shown = len(rounds), (*buffered, *run)
-            decided = await self._decided(number, shown, may_wait=job is self._job)
+            decided = await self._decided(number, shown, may_wait=may_wait)
             rounds.append(decided)
             memories += await self._stored(number, decided, shown, job)
             buffered = shown if decided.action == "buffer" else ()
-            if decided.action == "split":
-                waiting.extendleft(((job, shown[len(shown) // 2 :]), (job, shown[: len(shown) // 2])))
+            if decided.action == "split":  # the halves may not wait for each other: they were too much together
+                half = len(shown) // 2
+                waiting.extendleft(((job, shown[half:], False), (job, shown[:half], False)))
         await self._hold.check()
         owner, token = self._job.namespace, self._hold.token
         if buffered:
@@ -224,7 +228,7 @@ class MemoryWrite:
         namespace = self._job.namespace
         page = await self._tools.store.buffers(namespace.tenant, user_id=namespace.user_id)
         found = next((buffer for buffer in page.buffers if buffer.namespace == namespace), None)
-        return Start(buffer=found)
+        return Start(buffer=found, room=self._room)
 
     async def _still_kept(self, event: MemoryEvent) -> Start:
         """Return the turns of the event that are still kept, redacted."""
@@ -245,7 +249,8 @@ class MemoryWrite:
 
     async def _decided(self, number: int, turns: Sequence[Source], *, may_wait: bool = True) -> Round:
         """Return the round's decision from the journal or the model."""
-        return await self._once(f"decision:{number}", Round, partial(self._decide, number, turns, may_wait=may_wait))
+        name = f"decision:{named(number, turns)}"
+        return await self._once(name, Round, partial(self._decide, number, turns, may_wait=may_wait))
 
     async def _decide(self, number: int, turns: Sequence[Source], *, may_wait: bool) -> Round:
         """Ask MemReader, if its reply may be usable.
@@ -300,18 +305,19 @@ class MemoryWrite:
 
         if decided.action not in {"add", "invalid"}:
             return ()
-        return (await self._once(f"stored:{number}", Stored, stored)).memories
+        return (await self._once(f"stored:{named(number, turns)}", Stored, stored)).memories
 
     def _adds(self, number: int, decided: Round, turns: Sequence[Source], job: MemoryJob) -> Iterator[StoreAdd]:
         """Yield the adds of a round's memories, or of its turns word for word when its reply was unusable.
 
         ``job`` has what was given with the turns.
         """
-        name = f"again{job.kept.redecided}:{number}" if job.kept else number
+        place = named(number, turns)
+        name = f"again{job.kept.redecided}:{place}" if job.kept else place
         if decided.action == "invalid":
-            yield from self._adds_of(job, kept_drafts(turns, key=f"{job.event_id}:{number:04}"), f"{name}:kept")
+            yield from self._adds_of(job, kept_drafts(turns, key=f"{job.event_id}:{place}"), f"{name}:kept")
         said_at = next((turn.timestamp for turn in reversed(turns) if turn.timestamp is not None), None)
-        for part, drafts in enumerate(slices(decided.drafts)):
+        for part, drafts in enumerate(slices(told_apart(decided.drafts))):
             token = self._hold.token
             yield store_add(job, drafts, f"{name}:{part}", timestamp=said_at, sources=turns, token=token)
 

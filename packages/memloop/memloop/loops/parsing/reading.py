@@ -33,13 +33,14 @@ def parse_memory(completion: Completion, *, whole: bool = False) -> str:
     return text[: ends[-1]].strip() if ends else text
 
 
-_KEEP = re.compile(r"<keep\s*/?>", re.IGNORECASE)
-_ENOUGH = re.compile(r"<enough\s*/?>", re.IGNORECASE)
+_KEEP = re.compile(r"</?keep\s*/?>", re.IGNORECASE)
+_ENOUGH = re.compile(r"</?enough\s*/?>", re.IGNORECASE)
+_SAYS = re.compile(r"\w")
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """``memory`` is the new memory, empty when the old one stays; ``keep`` says that the model wanted it to stay."""
+    """``memory`` is what stands beside the marks, if it says anything; ``keep``: the model wants the old one."""
 
     memory: str
     keep: bool
@@ -47,14 +48,12 @@ class Gate:
 
 
 def parse_gate(completion: Completion) -> Gate:
-    """Parse a gated reply. Text beside its marks is always a new memory, so that no mark loses a fact.
-
-    ``<enough/>`` alone keeps the memory too. A reply that was cut gives no verdict on sufficiency.
-    """
+    """Parse a gated reply. ``<enough/>`` alone keeps the memory too; a cut reply gives no verdict on sufficiency."""
     text = parse_memory(completion)
     enough = completion.finish_reason != "length" and bool(_ENOUGH.search(text))
-    memory = _KEEP.sub("", _ENOUGH.sub("", text)).strip()
-    return Gate(memory, keep=not memory and bool(text), enough=enough)
+    beside = _KEEP.sub("", _ENOUGH.sub("", text)).strip()
+    memory = beside if _SAYS.search(beside) else ""
+    return Gate(memory, keep=bool(_KEEP.search(text)) or (enough and not memory), enough=enough)
 
 
 _QUERY = re.compile(r"<query>", re.IGNORECASE)
