@@ -158,6 +158,35 @@ async def test_buffers_are_listed_and_flushed(redis_url: str) -> None:
     assert empty.json == {"events": []}
 
 
+async def test_a_flush_settles_every_buffer_of_the_user_under_an_id_of_its_own(redis_url: str) -> None:
+    places = [{"agent_id": "a1"}, {"agent_id": "a2"}, {"agent_id": "a1", "run_id": "r"}, {}]
+    async with api(redis_url, script(*[BUFFER] * 4, *[TEA] * 4)) as it, it.rig.working():
+        for place in places:
+            await it.decided(said("I like", **place))
+        flushed = await it.post("/v1/memory/buffers/flush", {"user_id": "alice"})
+        ids = [event["event_id"] for event in flushed.json["events"]]
+        events = [await it.rig.event(event_id) for event_id in ids]
+        left = await it.get("/v1/memory/buffers?user_id=alice")
+    assert (len(ids), len({*ids})) == (4, 4)
+    assert [event.status for event in events] == ["completed"] * 4
+    assert left.json["buffers"] == []
+
+
+async def test_a_repeated_flush_with_an_idempotency_key_queues_each_buffer_once(redis_url: str) -> None:
+    async with api(redis_url, script(*[BUFFER] * 2, *[TEA] * 2)) as it:
+        async with it.rig.working():
+            for agent in ("a1", "a2"):
+                await it.decided(said("I like", agent_id=agent))
+        key = {"Idempotency-Key": "k"}
+        answers = [
+            await it.call("POST", "/v1/memory/buffers/flush", {"user_id": "alice"}, headers=key) for _ in range(2)
+        ]
+        listed = await it.get("/v1/memory/events?user_id=alice")
+    assert answers[0].json == answers[1].json
+    assert len({event["event_id"] for event in answers[0].json["events"]}) == 2
+    assert len(listed.json["events"]) == 4
+
+
 async def test_an_erasure_takes_items_buffers_waiting_writes_and_events_and_counts_them(redis_url: str) -> None:
     async with api(redis_url, script(BUFFER)) as it:
         async with it.rig.working():

@@ -157,13 +157,46 @@ async def test_pending_turns_stay_inside_their_tenant_user_and_agent(redis_url: 
         assert await seen(other) == 0
 
 
-@pytest.mark.parametrize("fields", [{"filters": {"tags": "x"}}, {"as_of": "2026-01-01T00:00:00Z"}], ids=str)
-async def test_a_search_that_a_turn_could_not_answer_lists_none(
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"filters": {"tags": "x"}},
+        {"filters": {"agent_id": "*"}},
+        {"filters": {"OR": [{"user_id": "alice"}, {"agent_id": "a"}]}},
+        {"filters": {"user_id": "bob"}},
+        {"category": "x"},
+        {"as_of": "2026-01-01T00:00:00Z"},
+    ],
+    ids=str,
+)
+async def test_a_search_that_cannot_ask_its_conditions_of_a_turn_lists_none_and_says_so(
     redis_url: str, store_url: str, fields: dict[str, Any]
 ) -> None:
     async with api(redis_url, deciding(500), store_url=store_url) as it:
         await it.rig.write("I live in Oslo.")
-        assert (await found(it, **fields))["pending"] == []
+        answer = await found(it, **fields)
+    assert (answer["pending"], answer["pending_complete"]) == ([], False)
+
+
+@pytest.mark.parametrize(
+    ("filters", "turns"),
+    [
+        ({}, ["In a.", "Anywhere."]),
+        ({"user_id": "alice"}, ["In a.", "Anywhere."]),
+        ({"AND": [{"user_id": "alice"}, {"agent_id": "a"}]}, ["In a."]),
+        ({"agent_id": "b"}, []),
+    ],
+    ids=str,
+)
+async def test_a_filter_that_only_names_ids_finds_the_turns_with_these_ids(
+    redis_url: str, store_url: str, filters: dict[str, Any], turns: list[str]
+) -> None:
+    async with api(redis_url, deciding(500), store_url=store_url) as it:
+        for text, place in (("Anywhere.", {}), ("In a.", {"agent_id": "a"})):
+            add = {"messages": [{"role": "user", "content": text}], "user_id": "alice", **place}
+            assert (await it.post("/v1/memory/add", add)).status == 202
+        answer = await found(it, "Nothing?", filters=filters)
+    assert ([turn["content"] for turn in answer["pending"]], answer["pending_complete"]) == (turns, True)
 
 
 async def test_a_turn_that_the_conversation_holds_is_not_recalled_again(redis_url: str, store_url: str) -> None:

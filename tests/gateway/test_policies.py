@@ -1,5 +1,6 @@
 """What is kept is the app's choice: instructions, categories, what is never kept, retention, at every level."""
 
+import asyncio
 import re
 import time
 from collections.abc import AsyncGenerator, Mapping
@@ -223,6 +224,24 @@ async def test_the_end_of_a_memory_is_the_earliest_that_a_rule_or_the_client_nam
     days = [days_of(item, now) for item in (event["memories"][0]["item"], plain, sick, longer)]
     assert days == [7, 30, 1, 30]
     assert days_of(short, now) == 0
+
+
+async def test_edits_at_once_end_a_memory_at_the_earliest_of_what_they_ask_and_the_rules(
+    redis_url: str, tmp_path: Path
+) -> None:
+    now = datetime.now(UTC)
+    early, late = ((now + timedelta(hours=hours)).isoformat() for hours in (1, 500))
+    async with running(redis_url, tmp_path) as it:
+        policy = {"retention": [{"days": 1, "category": "Health"}], "categories": [{"name": "Health"}]}
+        await ask(it.gateway, "PUT", OPERATED, policy, ADMIN)
+        for number in range(10):
+            for asked, days in ((early, 0), (late, 1)):
+                (item,) = await stored(it.gateway, f"I cough {number} times in {days} days.")
+                path = f"/v1/memory/{item['id']}"
+                edits = ({"tags": ["Health"]}, {"expires_at": asked})
+                await asyncio.gather(*(ask(it.gateway, "PATCH", path, edit) for edit in edits))
+                edited = await ask(it.gateway, "GET", path)
+                assert (edited["tags"], days_of(edited, now)) == (["Health"], days)
 
 
 @pytest.mark.parametrize(

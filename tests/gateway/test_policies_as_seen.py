@@ -148,7 +148,7 @@ async def test_a_response_is_not_kept_by_policies_that_have_changed(redis: Redis
     seen = elsewhere.seen(ALICE)
     assert seen is not None
     await elsewhere.put("a", "user:alice", NEVER)
-    assert await records.keep(response, ALICE, 0, guard=seen[1]) == "changed"
+    assert await records.keep(response, ALICE, 0, guard=seen[1]) == "stale"
     with pytest.raises(NotFound):
         await records.get("a", response.id)
     await elsewhere.delete("a", "user:alice")

@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from openai import APIStatusError, BadRequestError, ConflictError, NotFoundError, UnprocessableEntityError
 
 from gateway.memory.operations import erase
-from memloop.wire.errors import NotFound
+from gateway.queue import LaneQueue
+from memloop.wire.errors import MemloopError, NotFound, RateLimited, Unavailable
 from memloop.wire.memory import Namespace
 from tests.gateway.file_searches import KEYS, TEA, Searches, searches
 from tests.gateway.redis_view import keys
@@ -62,6 +64,36 @@ async def test_changes_while_a_vector_store_is_deleted_do_not_bring_it_back(it: 
         changes = [stores.update(made.id, name=f"{number}") for number in range(5)]
         await asyncio.gather(stores.delete(made.id), *changes, return_exceptions=True)
         assert await keys(it.gateway.redis, f"*{made.id}*") == []
+
+
+async def test_each_of_several_changes_at_once_is_kept(it: Searches) -> None:
+    stores = it.sdk.vector_stores
+    made = await stores.create(name="old", metadata={"of": "alice"})
+    for number in range(10):
+        expiry: Any = {"anchor": "last_active_at", "days": number + 1}
+        metadata = {"round": f"{number}"}
+        await asyncio.gather(
+            stores.update(made.id, name=f"name {number}"),
+            stores.update(made.id, metadata=metadata),
+            stores.update(made.id, expires_after=expiry),
+            *(stores.search(made.id, query="key") for _ in range(3)),
+        )
+        kept = await stores.retrieve(made.id)
+        assert kept.expires_after is not None
+        assert (kept.name, kept.metadata, kept.expires_after.days) == (f"name {number}", metadata, number + 1)
+
+
+async def test_a_use_does_not_bring_back_an_end_that_was_taken_away_meanwhile(it: Searches) -> None:
+    stores, redis = it.sdk.vector_stores, it.gateway.redis
+    expiry: Any = {"anchor": "last_active_at", "days": 1}
+    made = await stores.create(name="notes", expires_after=expiry)
+    for _ in range(20):
+        await stores.update(made.id, expires_after=expiry)
+        await asyncio.gather(
+            stores.update(made.id, expires_after=None), *(stores.search(made.id, query="key") for _ in range(5))
+        )
+        assert (await stores.retrieve(made.id)).expires_at is None
+        assert await keys(redis, "*stores-ending") == []
 
 
 async def test_an_attached_file_is_indexed_found_and_taken_out(it: Searches) -> None:
@@ -217,6 +249,40 @@ async def test_limits_hold(redis_url: str, tmp_path: Path) -> None:
         with pytest.raises(APIStatusError) as full:
             await it.sdk.vector_stores.files.create(store_id, file_id=await it.file(TEA))
         assert (full.value.status_code, full.value.code) == (413, "vector_store_full")
+
+
+async def test_a_vector_store_that_cannot_have_its_files_is_not_made(redis_url: str, tmp_path: Path) -> None:
+    async with searches(redis_url, tmp_path, script("Hello."), vector_store_files=1) as it, it.working():
+        files = [await it.file(KEYS), await it.file(TEA)]
+        for _ in range(3):  # as a client's retries
+            with pytest.raises(APIStatusError) as full:
+                await it.sdk.vector_stores.create(
+                    name="kb", file_ids=files, expires_after={"anchor": "last_active_at", "days": 1}
+                )
+            assert (full.value.status_code, full.value.code) == (413, "vector_store_full")
+        assert [one.id async for one in it.sdk.vector_stores.list()] == []
+        assert await keys(it.gateway.redis, "*:vector-store*:*vs_*") == []
+
+
+@pytest.mark.parametrize("error", [RateLimited("full"), Unavailable("nearly full")], ids=["429", "503"])
+async def test_a_vector_store_whose_files_cannot_be_queued_is_not_made(it: Searches, error: MemloopError) -> None:
+    queue, files = FullQueue(it.gateway.app.state.vector_stores.queue, error), [await it.file(KEYS)]
+    it.gateway.app.state.vector_stores = replace(it.gateway.app.state.vector_stores, queue=cast(LaneQueue, queue))
+    with pytest.raises(APIStatusError) as refused:
+        await it.sdk.vector_stores.create(name="kb", file_ids=files, metadata={"user_id": "alice"})
+    assert refused.value.status_code == error.http_status
+    assert [one.id async for one in it.sdk.vector_stores.list()] == []
+
+
+class FullQueue:
+    """A queue that takes no job."""
+
+    def __init__(self, queue: LaneQueue, error: MemloopError) -> None:
+        self.keys, self.indexes, self.newest_token = queue.keys, queue.indexes, queue.newest_token
+        self._error = error
+
+    async def admit(self, job: object) -> None:
+        raise self._error
 
 
 async def test_an_expired_vector_store_is_emptied_and_cannot_be_searched(it: Searches) -> None:

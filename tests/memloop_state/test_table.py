@@ -172,7 +172,7 @@ async def test_a_record_is_stored_only_if_the_hash_is_as_it_was_read(redis: Redi
     for field in ("a", "b"):
         await redis.hset(place, field, "1")  # pyright: ignore
         outcomes.append(await table.put("acme", "n1", {"body": field}, size=1, guard=guard))
-    assert outcomes == ["kept", "changed"]
+    assert outcomes == ["kept", "stale"]
 
 
 async def test_nothing_is_stored_until_the_table_is_switched_on(redis: Redis) -> None:
@@ -193,6 +193,18 @@ async def test_a_field_is_replaced_within_the_quota(redis: Redis) -> None:
     assert await table.change("acme", "n1", change, counted=True, anyway=True) == "changed"
     assert await table.change("acme", "gone", change) == "gone"
     assert (await table.standing("acme", "n1")).tenant_bytes == 11
+
+
+async def test_a_field_is_replaced_only_if_others_are_as_they_were_read(redis: Redis) -> None:
+    table = Table(redis, "note", kind="notes")
+    await table.put("acme", "n1", {"body": "Ä", "title": "a"}, size=0)
+    read = await table.get("acme", "n1") or {}
+    same = {name: read[name] for name in ("body", "title")}
+    assert await table.change("acme", "n1", {"body": "new"}, if_still=same, ends_at=1.5) == "changed"
+    assert await table.change("acme", "n1", {"body": "newer"}, if_still=same, ends_at=0) == "stale"
+    assert await table.change("acme", "gone", {"body": "newer"}, if_still=same) == "gone"
+    assert (await table.get("acme", "n1") or {})["body"] == "new"
+    assert await table.ended() == [("acme", "n1")]
 
 
 async def test_records_with_an_end_of_their_own_are_found_after_it(redis: Redis) -> None:

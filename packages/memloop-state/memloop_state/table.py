@@ -18,14 +18,14 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from memloop_state.link import State, all_sent, sent
 from memloop_state.owners import Owner, owned_terms
-from memloop_state.steps import Guard, Partitions, Steps, Values, named
+from memloop_state.steps import Guard, Partitions, Steps, Values, guard_of, named
 
 Outcome: TypeAlias = Literal[
-    "kept", "changed", "deleted", "taken", "off", "erased", "gone", "many", "full", "long", "rows", "duplicate"
+    "kept", "changed", "deleted", "taken", "off", "stale", "erased", "gone", "many", "full", "long", "rows", "duplicate"
 ]
 """What became of a step: done, or refused. ``many``: the tenant has too many records; ``full``: too many bytes;
 ``long``: the record has too many bytes; ``rows``: too many rows, or any where there may be none; ``off``: the tenant's
-table is switched off; ``changed``: done, and of ``put`` that the guard's hash has changed.
+table is switched off; ``stale``: what the step builds on is not as it was read.
 """
 _SWEPT_AT_ONCE: Final = 100
 
@@ -118,7 +118,7 @@ class Table:
         """Store a record of ``size`` bytes beside its rows, in the place of one of that id.
 
         A ``known`` one must be there: its other fields and rows stay. ``replace`` allows rows whose ids are there. With
-        ``guard`` only if that hash has not changed. Returns kept, off, changed, erased, gone, many, duplicate, rows,
+        ``guard`` only if that hash has not changed. Returns kept, off, stale, erased, gone, many, duplicate, rows,
         long or full.
         """
         texts = [part for pair in fields.items() for part in pair]
@@ -161,15 +161,18 @@ class Table:
         *,
         counted: bool = False,
         anyway: bool = False,
+        if_still: Mapping[str, str] | None = None,
         ends_at: float | None = None,
         quick: bool = False,
     ) -> Outcome:
-        """Replace fields of a record; return changed, gone, long or full.
+        """Replace fields of a record; return changed, gone, stale, long or full.
 
-        Their bytes count if ``counted``, ``anyway`` also over the quota. ``ends_at`` (epoch seconds, 0 = never) lists
-        the record in ``ended`` from then on. ``quick`` does not wait for replicas.
+        Their bytes count if ``counted``, ``anyway`` also over the quota. With ``if_still`` only while these fields hold
+        what was read. ``ends_at`` (epoch seconds, 0 = never) lists the record in ``ended`` from then on. ``quick`` does
+        not wait for replicas.
         """
-        terms = {"counted": counted, "anyway": anyway, "ends_at": ends_at}
+        guard = None if if_still is None else guard_of(self._key("", tenant, record_id), [*if_still], if_still)
+        terms = {"counted": counted, "anyway": anyway, "guard": guard, "ends_at": ends_at}
         texts = [part for pair in fields.items() for part in pair]
         return (await self._stepped("change", tenant, record_id, terms, texts, quick=quick))[0]
 

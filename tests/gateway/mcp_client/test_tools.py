@@ -72,6 +72,37 @@ async def test_a_failing_tool_returns_an_error_result(it: Whole, era: Era) -> No
             await client.client.call_tool("memory_steal", {})
 
 
+NULLS = (None, "null", "None")
+
+
+@pytest.mark.parametrize("null", NULLS, ids=["null", "a text", "Python's"])
+async def test_a_null_leaves_a_memorys_field_as_it_is(it: Whole, null: str | None) -> None:
+    async with caller(it.gateway.url) as client:
+        item_id = await client.added("Tea at five.", metadata={"n": 1})
+        end = "2030-01-01T00:00:00Z"
+        before = await client.call("memory_update", id=item_id, tags=["drinks"], expires_at=end)
+        absent = dict.fromkeys(("metadata", "tags", "expires_at", "if_version", "max_chars"), null)
+        edited = await client.call("memory_update", id=item_id, memory="Tea at six.", **absent)
+    kept = ("metadata", "tags", "expires_at")
+    assert edited["memory"] == "Tea at six."
+    assert [edited[name] for name in kept] == [before[name] for name in kept] == [{"n": 1}, ["drinks"], end]
+
+
+async def test_a_null_is_an_argument_that_was_left_out_in_every_tool(it: Whole) -> None:
+    async with caller(it.gateway.url) as client:
+        optional = dict.fromkeys(("agent_id", "run_id", "metadata", "wait", "max_chars"))
+        await client.call("memory_add", text="Tea at five.", user_id="ann", infer=False, **optional)
+        options = dict.fromkeys(("agent_id", "top_k", "threshold", "as_of", "filters", "category", "cursor"))
+        found = await client.call("memory_search", query="tea", user_id="ann", **options)
+        listed = await client.call("memory_list", user_id="ann", **dict.fromkeys(("agent_id", "cursor", "limit")))
+        (item,) = listed["items"]
+        shown = await client.call("memory_get", id=item["id"], cursor=None, max_chars=None)
+        missing = await client.refused("memory_list", user_id=None)
+        unknown = await client.refused("memory_get", id=item["id"], colour=None)
+    assert [hit["item"]["memory"] for hit in found["results"]] == [item["memory"]] == [shown["memory"]]
+    assert (missing["param"], unknown["param"]) == ("user_id", "colour")
+
+
 class BrokenStore:
     """Fails in a way that nobody foresaw."""
 

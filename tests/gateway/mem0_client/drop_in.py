@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -88,7 +88,7 @@ class DropIn:
 
 
 @asynccontextmanager
-async def drop_in(redis_url: str, folder: Path) -> AsyncGenerator[DropIn]:
+async def drop_in(redis_url: str, folder: Path, answer: Callable[[Body], Reply] = remember) -> AsyncGenerator[DropIn]:
     """Gateway, worker, real store, scripted engine."""
-    async with whole(redis_url, folder, remember) as running:
+    async with whole(redis_url, folder, answer) as running:
         yield DropIn(running.gateway)

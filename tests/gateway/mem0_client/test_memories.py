@@ -8,8 +8,9 @@ from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions, UpdateMe
 from mem0.exceptions import MemoryError as Mem0Error  # pyright: ignore[reportMissingTypeStubs]
 from mem0.exceptions import MemoryNotFoundError, ValidationError  # pyright: ignore[reportMissingTypeStubs]
 
+from tests.fakes.job_engine import Body, Reply, last_text, tool_call
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY
-from tests.gateway.mem0_client.drop_in import Client, DropIn, remember
+from tests.gateway.mem0_client.drop_in import Client, DropIn, drop_in, remember
 from tests.gateway.whole import whole
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -35,6 +36,28 @@ async def test_an_add_is_queued_and_the_memory_writer_decides(it: DropIn, client
     assert (event["status"], kept["memory"], kept["event"]) == ("SUCCEEDED", "Ann drinks green tea.", "ADD")
     page = await client.call("get_all", filters={"user_id": "ann"})
     assert [(one["id"], one["metadata"]) for one in page["results"]] == [(kept["id"], {"app": "x"})]
+
+
+def waiting(body: Body) -> Reply:
+    """A memory writer that waits for more."""
+    assert last_text(body)
+    return tool_call("buffer_memory", reason="half a thought")
+
+
+async def test_a_search_lists_the_turns_that_are_not_decided_yet(redis_url: str, tmp_path: Path) -> None:
+    async with drop_in(redis_url, tmp_path, waiting) as it:
+        client = await it.alice("async")
+        for user, text in (("eve", "My passport is in the blue box."), ("bob", "My passport is lost.")):
+            await it.event((await client.call("add", text, user_id=user, agent_id="home"))["event_id"])
+        eve: dict[str, Any] = {"user_id": "eve"}
+        exact = [eve, {"AND": [eve]}, {"AND": [eve, {"agent_id": "home"}]}, {**eve, "agent_id": "away"}]
+        found = [await client.call("search", "passport", filters=filters) for filters in exact]
+        others = [{"user_id": "*"}, {"agent_id": "home"}, {"OR": [eve, {"user_id": "bob"}]}, {**eve, "a": 1}]
+        unread = [await client.call("search", "passport", filters=filters) for filters in others]
+    texts = [[turn["content"] for turn in answer["pending"]] for answer in found]
+    assert texts == [["My passport is in the blue box."]] * 3 + [[]]
+    assert [answer["pending_complete"] for answer in found] == [True] * 4
+    assert [(answer["pending"], answer["pending_complete"]) for answer in unread] == [([], False)] * 4
 
 
 async def test_an_add_that_asks_to_wait_answers_its_results(client: Client) -> None:

@@ -48,7 +48,7 @@ ATTEMPTS: dict[str, list[Attempt]] = {
                 "filters": {"OR": [{"tenant": {"eq": "a"}}, {"user_id": "*"}]},
             },
             200,
-            lambda body: body == NOTHING_FOUND,
+            lambda body: body == NOTHING_FOUND | {"pending_complete": False},
         ),
         Attempt("/v1/memory/search", {"query": "tea", "user_id": "alice", "tenant": "a"}, 400),
     ],

@@ -81,7 +81,7 @@ function steps.put()
   local known, first = redis.call('EXISTS', RECORD) == 1, 2 + 2 * (want.fields or 0)
   local bytes, rows = want.size and want.size - held(id) or 0, (#ARGV - first + 1) / 2
   if want.switches and redis.call('EXISTS', SWITCH) == 0 then return {'off'} end
-  if has_changed(want.guard) then return {'changed'} end
+  if has_changed(want.guard) then return {'stale'} end
   if is_erased(owners) then return {'erased'} end
   if want.known and not known then return {'gone'} end
   if want.most and not want.oldest_out and not known and not redis.call('ZSCORE', INDEX, id)
@@ -144,6 +144,7 @@ end
 -- Replaces fields of a record. Texts: fields and their values
 function steps.change()
   if redis.call('EXISTS', RECORD) == 0 then return {'gone'} end
+  if has_changed(want.guard) then return {'stale'} end
   local bytes = 0
   for place = 2, #ARGV, 2 do bytes = bytes + #ARGV[place + 1] - redis.call('HSTRLEN', RECORD, ARGV[place]) end
   local refused = want.counted and not want.anyway and too_many(bytes)

@@ -303,8 +303,9 @@ class PendingTurn(Wire):
 class SearchResult(Wire):
     """Hits, best first. ``pending`` are turns that may become memories, those with most words of the query first.
 
-    ``pending_complete`` is false when the queue did not answer in time: such turns may be missing. ``degraded`` is true
-    when the embedding model failed, so that words alone decided, or the reranking model did.
+    ``pending_complete`` is false when such turns may be missing: the queue did not answer in time, or the search has
+    other conditions than ids. ``degraded`` is true when the embedding model failed, so that words alone decided, or the
+    reranking model did.
     """
 
     results: tuple[SearchHit, ...]

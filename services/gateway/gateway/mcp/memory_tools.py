@@ -7,7 +7,7 @@ A model reads every character of a result, and clients cut long ones off where t
 Lists come in pages; what is still too long has its texts cut, and says so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Final, TypeAlias, TypeVar, cast
 
@@ -36,24 +36,29 @@ from memloop.wire.memory_requests import MemoryAdd, MemorySearch
 from memloop_service.http import json_text, strictly
 
 _Arguments = TypeVar("_Arguments", bound=Wire)
+_OF_PYTHON: Final[Mapping[str, str]] = {"True": "true", "False": "false", "None": "null"}
 
 
 def arguments_of(tool: type[_Arguments], given: Json) -> _Arguments:
     """Return the tool with these arguments. Raises as ``strictly`` does."""
+    meant = _without_nulls(tool, given)
     try:
-        return tool.model_validate_json(json_text(given), strict=True)
+        return tool.model_validate_json(json_text(meant), strict=True)
     except ValidationError as error:
         refused = {str(fault["loc"][0]) for fault in error.errors(include_url=False) if fault["loc"]}
-    meant = dict(given)
-    for name in refused & given.keys() & tool.model_fields.keys():
-        value = given[name]
-        if value is None and not tool.model_fields[name].is_required():
-            del meant[name]
-        elif isinstance(value, str):
+    for name in refused & meant.keys() & tool.model_fields.keys():
+        if isinstance(value := meant[name], str):
             word = value.strip()
             with suppress(orjson.JSONDecodeError):
-                meant[name] = orjson.loads(word.lower() if word in {"True", "False", "None"} else word)
-    return strictly(tool, json_text(meant))
+                meant[name] = orjson.loads(_OF_PYTHON.get(word, word))
+    return strictly(tool, json_text(_without_nulls(tool, meant)))
+
+
+def _without_nulls(tool: type[Wire], given: Json) -> Json:
+    """Return the arguments without those that were left out. A null of a required or an unknown one is refused."""
+    fields = tool.model_fields
+    optional = {name for name in fields if not fields[name].is_required()}
+    return {name: value for name, value in given.items() if value is not None or name not in optional}
 
 
 MOST_CHARS: Final = 20_000
@@ -243,7 +248,7 @@ class GetMemory(Tool):
 
 
 class UpdateMemory(Tool, ItemPatch):
-    """Correct a memory. Its previous version stays in its history."""
+    """Correct a memory. Fields that are left out or null stay. The previous version stays in the memory's history."""
 
     id: ItemId
     if_version: int | None = Field(default=None, ge=1, description="Update only if the memory has this version.")

@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar, cast
 
+from pydantic import JsonValue, ValidationError
+
 from gateway.memory.handler import FailedWrite, failed_writes
 from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob
 from gateway.memory.policed_store import PolicedStore
@@ -91,6 +93,9 @@ MOST_BYTES: Final = 262_144
 _WORD: Final = re.compile(r"\w{2,}")
 _LONGEST_S: Final = 30.0
 """Half of the time for which the queue keeps the time of a lane's last change."""
+_IDS: Final = ("user_id", "agent_id", "run_id")
+_ANY: Final = "*"
+"""In a filter: any id, but one there must be."""
 _CLOCK_MARGIN_S: Final = 0.1
 """How far the state's clock may be put forward during a search."""
 _Found = TypeVar("_Found")
@@ -196,16 +201,38 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
 
+def _searched(asked: StoreSearch) -> Namespace | None:
+    """Return the namespace of the search, with the ids that its filter names.
+
+    None without a user, at a time, and where the filter has any other condition: of a turn one cannot yet ask what its
+    memories will be.
+    """
+    if asked.as_of is not None:
+        return None
+    ids: dict[str, JsonValue] = asked.namespace.model_dump(exclude_none=True)
+    waiting: list[JsonValue] = [asked.filters or {}]
+    while waiting:
+        group = waiting.pop()
+        for name, value in group.items() if isinstance(group, dict) else ():
+            if name == "AND" and isinstance(value, list):
+                waiting += value
+            elif name not in _IDS or value == _ANY or ids.setdefault(name, value) != value:
+                return None
+    with suppress(ValidationError):
+        return Namespace.model_validate(ids)
+    return None
+
+
 async def search(asked: StoreSearch, store: PolicedStore, pending: PendingWrites, metrics: Metrics) -> SearchResult:
     """Search the store, and add the turns that wait for a decision. Records the time; raises the store's errors.
 
-    A search that a pending turn could not answer has none: one with filters, at a time in the past, or without a user.
+    A search with other conditions than ids (see ``_searched``) has none, and is not complete: turns may be missing.
     """
     with metrics.memory_search_seconds.labels("api").time():
-        if asked.filters is not None or asked.as_of is not None or asked.namespace.user_id is None:
-            return await store.search(asked)
-        namespace = Namespace.model_validate(asked.namespace.model_dump())
-        buffered_too = asked.model_copy(update={"include_buffered": True})
+        namespace = _searched(asked)
+        if namespace is None:
+            return (await store.search(asked)).model_copy(update={"pending_complete": False})
+        buffered_too = asked.model_copy(update={"namespace": namespace, "include_buffered": True})
         standing, found = await read_beside(pending, namespace, lambda: store.search(buffered_too))
         turns = ranked((*standing.pending, *reversed(found.pending)), asked.query)
         complete = standing.complete and found.pending_complete

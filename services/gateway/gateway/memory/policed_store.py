@@ -20,7 +20,7 @@ from gateway.policy import (
     redacted_turns,
 )
 from memloop.chores import computed
-from memloop.wire.errors import Unprocessable
+from memloop.wire.errors import PreconditionFailed, Unprocessable
 from memloop.wire.feedback import MAX_REASON_CHARS, FeedbackRequest
 from memloop.wire.memory import (
     MAX_TEXT_CHARS,
@@ -41,6 +41,8 @@ from memloop.wire.store_requests import Imported, MemoryLine, NumberedLine, Stor
 from memloop_clients import Balancing, StoreClient
 
 _KEY_CHARS: Final = 512
+_ENDING: Final = frozenset({"expires_at", "tags"})
+"""The fields of an edit on which a memory's end depends."""
 _TURNS: Final = frozenset({"RawTurn", "KeptTurn"})
 """Their keys are places in their writes and hold no text; a mark in one would part a turn from its pieces."""
 
@@ -158,7 +160,7 @@ def policed_add(add: StoreAdd, policy: EffectivePolicy) -> StoreAdd:
 
 def policed_patch(patch: ItemPatch, item: MemoryItem, policy: EffectivePolicy) -> ItemPatch:
     """Return the edit with an end that is no later than the retention of the edited memory."""
-    if not {"expires_at", "tags"} & patch.model_fields_set:
+    if not _ENDING & patch.model_fields_set:
         return patch
     tags = item.tags if patch.tags is None else patch.tags
     last = end_of(policy, kind=item.memory_type, tags=tags, made_at=item.created_at)
@@ -222,13 +224,24 @@ class PolicedStore(StoreClient):
         return BatchResult(results=tuple(next(outcomes) if add.drafts else BatchOutcome() for add in adds))
 
     async def patch(self, item_id: str, patch: ItemPatch, *, tenant: str, if_version: int | None = None) -> MemoryItem:
-        """See ``StoreClient``. The memory is read first: its user's policy applies."""
+        """See ``StoreClient``. The memory is read first: its user's policy applies.
+
+        An end that follows from the memory as it was read is stored only while it is as it was, else made again.
+        """
         item = await self.item(item_id, tenant=tenant)
         scope = item.namespace(tenant)
         redactions = await self._keeper.redactions(tenant, [scope])
-        patch = redactions.applied(scope, partial(redacted_patch, patch), patch)
-        patch = policed_patch(patch, item, redactions.policy(scope))
-        return await super().patch(item_id, patch, tenant=tenant, if_version=if_version)
+        patch, policy = redactions.applied(scope, partial(redacted_patch, patch), patch), redactions.policy(scope)
+        ends = bool(policy.retention and _ENDING & patch.model_fields_set)
+        while True:
+            version = item.version if ends and if_version is None else if_version
+            try:
+                ended = policed_patch(patch, item, policy)
+                return await super().patch(item_id, ended, tenant=tenant, if_version=version)
+            except PreconditionFailed:
+                if version == if_version:
+                    raise
+            item = await self.item(item_id, tenant=tenant)
 
     async def feedback(self, item_id: str, request: FeedbackRequest, *, tenant: str) -> MemoryItem:
         """See ``StoreClient``. A reason is redacted by the policy of the memory's user, so the memory is read first."""

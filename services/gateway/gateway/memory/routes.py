@@ -196,7 +196,7 @@ async def flushed(flush: FlushRequest, memory: Memory, principal: Principal, att
     """Queue one write for each existing buffer."""
     page = await memory.store.buffers(principal.tenant, user_id=flush.user_id)
     jobs = [
-        MemoryJob(event_id=attempt.event_id(space, part=space.lane()), namespace=space)
+        MemoryJob(event_id=attempt.event_id(space, part=space.scopes()[-1]), namespace=space)
         for space in (buffer.namespace for buffer in page.buffers)
         if flush.agent_id in (None, space.agent_id) and flush.run_id in (None, space.run_id)
     ]

@@ -82,8 +82,8 @@ class Keeping:
         checks = self.request.stores and self.request.conversation_id is None
         seen = self.keeper.seen(self.scope) if checks else None
         try:
-            outcome = "changed" if seen is None else await self._kept_by(*seen, response)
-            if outcome == "changed":
+            outcome = "stale" if seen is None else await self._kept_by(*seen, response)
+            if outcome == "stale":
                 redactions = await self.keeper.redactions(self.scope.tenant, [self.scope])
                 outcome = await self._kept_by(redactions, None, response)
         except DependencyError as error:
@@ -121,7 +121,7 @@ class Keeping:
         if self.request.stores:
             stored = StoredResponse(shown, tuple(given), self.request.previous_response_id or "")
             outcome = await self.responses.records.keep(stored, self.scope, self.began, guard=guard)
-        if outcome != "changed":
+        if outcome != "stale":
             redactions.counted(redact)
         return outcome
 

@@ -77,7 +77,7 @@ class ResponseRecords:
     async def keep(self, stored: StoredResponse, scope: Scope, began: int, *, guard: Guard | None = None) -> Outcome:
         """Keep the response of a user or of a tenant, unless it does not fit, or its user was erased since ``began``.
 
-        With ``guard`` it is not kept either if the policies have ``changed`` by which it was redacted.
+        With ``guard`` it is ``stale``, and not kept, if the policies have changed by which it was redacted.
         """
         texts = (stored.previous.encode(), orjson.dumps(stored.input), orjson.dumps(stored.response))
         size = _BYTES_BESIDE + sum(map(len, texts))

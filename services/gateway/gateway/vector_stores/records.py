@@ -102,17 +102,31 @@ class VectorStoreRecords:
 
     async def update(self, tenant: str, store_id: str, change: VectorStoreUpdate) -> VectorStore:
         """Change the fields that are given. Raises NotFound."""
-        kept = await self._kept(tenant, store_id)
-        head = _head(kept) | cast(Json, change.model_dump(mode="json", include=change.model_fields_set))
-        ends_at = _ends_at(head, int(kept["active"])) or 0
-        if await self.table.change(tenant, store_id, {"head": orjson.dumps(head)}, ends_at=ends_at) == "gone":
-            raise _missing()
+        given = cast(Json, change.model_dump(mode="json", include=change.model_fields_set))
+        await self._changed(tenant, store_id, given)
         return await self.get(tenant, store_id)
 
     async def used(self, tenant: str, store_id: str) -> None:
-        """Note that the vector store is used, from which its end is counted."""
-        now, head = int(time.time()), _head(await self._kept(tenant, store_id))
-        await self.table.change(tenant, store_id, {"active": now}, ends_at=_ends_at(head, now) or 0, quick=True)
+        """Note that the vector store is used, from which its end is counted. Raises NotFound."""
+        await self._changed(tenant, store_id, {}, active=int(time.time()), quick=True)
+
+    async def _changed(
+        self, tenant: str, store_id: str, given: Json, *, active: int | None = None, quick: bool = False
+    ) -> None:
+        """Change the given fields, or the time of the last use, and the end, which follows from both.
+
+        Begins again where another call has changed them since they were read. Raises NotFound.
+        """
+        outcome = "stale"
+        while outcome == "stale":
+            kept = await self._kept(tenant, store_id)
+            head, at = _head(kept) | given, int(kept["active"]) if active is None else active
+            fields = {"head": orjson.dumps(head), "active": at}
+            known = {name: kept[name] for name in fields}
+            ends_at = _ends_at(head, at) or 0
+            outcome = await self.table.change(tenant, store_id, fields, if_still=known, ends_at=ends_at, quick=quick)
+        if outcome == "gone":
+            raise _missing()
 
     async def delete(self, tenant: str, store_id: str) -> None:
         """Delete the vector store with the records of its files. Raises NotFound."""

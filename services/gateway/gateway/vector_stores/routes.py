@@ -112,11 +112,7 @@ async def create_vector_store(asking: AskingDep, vector_stores: VectorStoresDep)
         await vector_stores.files.stored().some(tenant, asked.file_ids)
     texts = {"name": asked.name, "description": asked.description, "metadata": asked.metadata}
     clean = asked.model_copy(update=cast("dict[str, object]", await vector_stores.clean(tenant, texts)))
-    store_id = await vector_stores.records.create(tenant, clean, owners=owners)
-    if asked.file_ids:
-        each = [FileAttach(file_id=one, chunking_strategy=asked.chunking_strategy) for one in asked.file_ids]
-        await vector_stores.attach(tenant, store_id, each)
-    return await vector_stores.records.get(tenant, store_id)
+    return await vector_stores.create(tenant, clean, owners=owners)
 
 
 @router.get("", dependencies=[Room])

@@ -1,9 +1,11 @@
 """Bundles the records of vector stores, the queue of their files, and where their texts are; searches their chunks."""
 
+import asyncio
 import math
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Final, TypeAlias, cast
@@ -23,15 +25,17 @@ from gateway.vector_stores.schemas import (
     SearchContent,
     SearchFields,
     VectorStore,
+    VectorStoreCreate,
     VectorStoreFile,
     passes,
 )
 from memloop.wire.base import Wire
-from memloop.wire.errors import Conflict, MemloopError
+from memloop.wire.errors import Conflict, DependencyError, MemloopError, NotFound
 from memloop.wire.memory import Namespace, Scope, SearchHit, StoreSearch
 from memloop_clients import StoreClient
 from memloop_service import of_app
 from memloop_state.link import State
+from memloop_state.owners import Owner
 from memloop_state.room import Room
 from memloop_state.steps import id_at
 
@@ -86,6 +90,19 @@ class VectorStores:
     files: Files
     store: StoreClient
     keeper: Keeper
+
+    async def create(self, tenant: str, asked: VectorStoreCreate, *, owners: Sequence[Owner]) -> VectorStore:
+        """Make a vector store with its files, or none. Raises as ``VectorStoreRecords.create`` and ``attach`` do."""
+        store_id = await self.records.create(tenant, asked, owners=owners)
+        each = [FileAttach(file_id=one, chunking_strategy=asked.chunking_strategy) for one in asked.file_ids]
+        try:
+            if each:
+                await self.attach(tenant, store_id, each)
+            return await self.records.get(tenant, store_id)
+        except BaseException:
+            with suppress(DependencyError, NotFound):  # a job that is queued already finds its file gone, and ends
+                await asyncio.shield(self.records.delete(tenant, store_id))
+            raise
 
     async def attach(
         self, tenant: str, store_id: str, asked: Sequence[FileAttach], *, batch: str = ""
