@@ -3,8 +3,8 @@
     MEMLOOP_URL=http://127.0.0.1:7800 python examples/cookbook/research_assistant.py paper.pdf "What was measured?"
     MEMLOOP_URL=http://127.0.0.1:7800 python examples/cookbook/research_assistant.py --ask "What was measured?"
 
-`save_to_memory` stores what the read found out, under the question. A later chat recalls it without reading again. The
-key needs the scopes `long-read`, `memory:write` and `chat`.
+`save_to_memory` stores what the read found out, under document and question. A later chat recalls it without reading
+again. The key needs the scopes `long-read`, `memory:write` and `chat`.
 """
 
 import os

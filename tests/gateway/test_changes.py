@@ -229,6 +229,14 @@ async def test_changes_are_delivered_signed_with_ids_and_no_text(redis_url: str,
     assert "id" not in messages[1]["data"]
 
 
+async def test_reading_and_following_changes_counts_no_request(redis_url: str, tmp_path: Path) -> None:
+    async with running(redis_url, tmp_path, requests_per_minute=1) as gateway:
+        assert [await feed(gateway) for _ in range(3)] == [[], [], []]
+        async with gateway.http.get(f"{gateway.url}{CHANGES}?stream=true", headers=dict(ALICE)) as stream:
+            assert stream.status == 200
+        await add(gateway, "The one request of this minute.")
+
+
 async def test_a_subscription_takes_the_types_and_the_user_that_it_names(redis_url: str, tmp_path: Path) -> None:
     asked = {"events": ["memory.deleted"], "user_id": "alice"}
     async with hooked(redis_url, tmp_path, asked) as (gateway, receiver, _):

@@ -1,15 +1,22 @@
 """Requests and tokens per minute of one key."""
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
+from gateway.queue import Hold
+from gateway.responses.background.jobs import ResponseHandler
 from gateway.settings import GatewaySettings
+from memloop.chunking import EstimatingSplitter
+from memloop_state.queue.jobs import Worker
+from tests.fakes.job_engine import Body, Reply, last_text
 from tests.fakes.redis_server import RedisServer
 from tests.fakes.streaming_engine import MODEL, USAGE, FakeEngine, Refuses, Says, SendsBytes
-from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, api
+from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, Api, api
 from tests.gateway.long_reads import PATH as READ
 from tests.gateway.long_reads import asked, reader
 from tests.gateway.redis_view import command, connected, keys
@@ -41,6 +48,24 @@ async def until_counted(gateway: Gateway, tokens: int) -> None:
         return await counted(gateway) == tokens
 
     await eventually(holds)
+
+
+def total(answered: dict[str, Any]) -> int:
+    return answered["usage"]["total_tokens"]
+
+
+async def ended_response(it: Api, **fields: object) -> dict[str, Any]:
+    """A background response once it is over."""
+    answer = await it.post("/v1/responses", {"model": "m", "background": True, **fields})
+    found: dict[str, Any] = {}
+
+    async def is_over() -> bool:
+        nonlocal found
+        found = (await it.get(f"/v1/responses/{answer.json['id']}")).json
+        return found["status"] not in ("queued", "in_progress")
+
+    await eventually(is_over)
+    return found
 
 
 async def grow_older(url: str, seconds: int) -> None:
@@ -159,6 +184,72 @@ async def test_a_read_counts_all_that_it_spent(redis_url: str) -> None:
     async with api(redis_url, reader, tokens_per_minute=10_000) as it:
         answer = await it.post(READ, asked())
         await until_counted(it.gateway, answer.json["usage"]["total_tokens"])
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+async def test_a_read_that_fails_costs_what_it_spent_until_then(redis_url: str, stream: bool) -> None:
+    def breaks(body: Body) -> Reply:
+        return 400 if "boxed" in last_text(body) else reader(body)
+
+    async with api(redis_url, breaks, tokens_per_minute=10_000) as it:
+        await it.post(READ, asked(stream=stream))
+        (read,) = (await it.get(READ)).json["data"]
+        assert (read["status"], read["usage"]["llm_calls"]) == ("failed", 2)
+        await until_counted(it.gateway, total(read))
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("end", ["cancel", "delete", "leave"])
+async def test_a_read_that_its_client_ends_costs_what_it_spent_and_the_prompt_that_was_cut(
+    redis_url: str, end: str, stream: bool
+) -> None:
+    async with api(redis_url, reader, hang_at=3, tokens_per_minute=10_000) as it:
+        waiting = asyncio.create_task(it.post(READ, asked(stream=stream)))
+        await it.rig.engine.hanging.wait()
+        (read,) = (await it.get(READ)).json["data"]
+        if end == "leave":
+            waiting.cancel()
+        elif end == "cancel":
+            await it.post(f"{READ}/{read['id']}/cancel", {})
+        else:
+            await it.call("DELETE", f"{READ}/{read['id']}")
+        await asyncio.wait({waiting})
+        prompt = "\n".join(message["content"] for message in it.rig.engine.calls[-1]["messages"])
+        await until_counted(it.gateway, total(read) + EstimatingSplitter().count(prompt))
+
+
+async def test_a_read_that_the_engine_refuses_at_once_costs_no_tokens(redis_url: str) -> None:
+    async with api(redis_url, lambda body: 400, tokens_per_minute=10_000) as it:
+        assert (await it.post(READ, asked())).status == 400
+        await until_counted(it.gateway, 0)
+
+
+@pytest.mark.parametrize("text", ["Hi.", "A long question. " * 100], ids=["more than estimated", "less"])
+async def test_a_background_response_costs_what_the_engine_counted(redis_url: str, text: str) -> None:
+    async with api(redis_url, script("Hello. " * 50), tokens_per_minute=10_000) as it, it.rig.working():
+        response = await ended_response(it, input=text)
+        assert response["status"] == "completed"
+        await until_counted(it.gateway, total(response))
+
+
+async def test_a_background_response_that_the_engine_refuses_costs_no_tokens(redis_url: str) -> None:
+    async with api(redis_url, lambda body: 400, tokens_per_minute=10_000) as it, it.rig.working():
+        assert (await ended_response(it, input="Hi."))["status"] == "failed"
+        await until_counted(it.gateway, 0)
+
+
+async def test_a_background_response_whose_worker_dies_after_the_answer_is_charged_once(redis_url: str) -> None:
+    async with api(redis_url, script("Hello. " * 50), tokens_per_minute=10_000) as it:
+        answer = await it.post("/v1/responses", {"model": "m", "input": "Hi.", "background": True})
+        background = it.rig.work.background
+        handler = ResponseHandler(background, it.rig.work.chat, it.rig.work.vector_stores)
+        lease = await background.queue.take(Worker("w", lease_ms=60_000, idle_ms=60_000))
+        assert lease is not None
+        for _ in range(2):  # the second run is another worker's, which has the answer in the journal
+            await handler.run(lease, Hold(background.queue, lease))
+        response = (await it.get(f"/v1/responses/{answer.json['id']}")).json
+        assert len(it.rig.engine.calls) == 1
+        await until_counted(it.gateway, total(response))
 
 
 async def test_keys_have_windows_of_their_own(redis_url: str) -> None:

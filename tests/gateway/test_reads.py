@@ -179,10 +179,14 @@ async def test_the_memory_of_a_finished_read_is_saved_once_as_it_is(redis_url: s
         payload = json.loads(await redis.hget(key, "payload") or "")
     assert depth.jobs == 1
     assert [turn["content"] for turn in payload["turns"]] == ["memory 2"]
-    assert (payload["infer"], payload["key"], payload["namespace"]["user_id"]) == (False, "Where?", "alice")
+    assert (payload["infer"], payload["namespace"]["user_id"]) == (False, "alice")
+    assert payload["key"] == f"Document {asked.document_digest()}: Where?"
 
 
-async def test_an_incomplete_read_saves_nothing(redis_url: str) -> None:
-    await read(redis_url, job(max_llm_calls=2, save_to_memory=SaveTo(user_id="a")), ["memory 1", "x"])
+@pytest.mark.parametrize(("calls", "jobs"), [(2, 1), (1, 0)], ids=["a memory so far", "no memory yet"])
+async def test_an_incomplete_read_saves_the_memory_so_far_if_there_is_one(
+    redis_url: str, calls: int, jobs: int
+) -> None:
+    await read(redis_url, job(max_llm_calls=calls, save_to_memory=SaveTo(user_id="a")), ["memory 1", "x"])
     async with tools(redis_url, ScriptedModel([])) as made:
-        assert (await made.memory.lanes.depth()).jobs == 0
+        assert (await made.memory.lanes.depth()).jobs == jobs

@@ -78,6 +78,13 @@ async def test_the_index_is_made_once_and_another_tokenizer_gets_its_own(blobs: 
     assert stored(tmp_path) == ["chunks-estimate-50", f"chunks-{BPE.name}-50", "data"]
 
 
+async def test_a_text_keeps_the_newest_four_of_its_indexes(blobs: Blobs, tmp_path: Path) -> None:
+    blob = await store_text(blobs, "t", utf8_blocks(PROSE), holder="read:lr_1")
+    for chunk_tokens in range(20, 30):
+        await stored_chunks(blobs.storage, blob, BPE, chunk_tokens=chunk_tokens)
+    assert stored(tmp_path) == [*(f"chunks-{BPE.name}-{size}" for size in range(26, 30)), "data"]
+
+
 def test_an_index_survives_its_bytes_and_a_strange_one_is_made_again() -> None:
     index = ChunkIndex.of([PROSE.encode()], BPE, chunk_tokens=20)
     assert ChunkIndex.load(index.dump()) == index

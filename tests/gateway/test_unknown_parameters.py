@@ -30,6 +30,8 @@ ROUTES = {
 TOLERANT = {name for name, route in ROUTES.items() if any(need.ignores_unknown for need in needs_of(route))}
 STRICT = [name for name in ROUTES if name not in TOLERANT]
 BODILESS = [name for name in STRICT if not takes_body(ROUTES[name])]
+_KEYED = {"POST /v1/long-read", "POST /v1/memory/add", "POST /v1/memory/buffers/flush", "POST /v3/memories/add"}
+UNKEYED = [name for name in STRICT if name.startswith(("POST", "PUT", "PATCH")) and name not in _KEYED]
 _OTHERS = (
     "/v1/chat/completions",
     "/v1/completions",
@@ -59,13 +61,13 @@ def _ask_of(name: str) -> tuple[str, object]:
     return first.path, first.body
 
 
-async def _sent(world: World, name: str, query: str, body: object = None) -> Answer:
+async def _sent(world: World, name: str, query: str, body: object = None, **headers: str) -> Answer:
     method = name.split()[0]
     path, usual = _ask_of(name)
     path = path.format_map(world.ids)
     key = OPERATOR_KEY if path.startswith("/v1/admin") else ALICE_KEY
     path += ("&" if "?" in path else "?") + query if query else ""
-    return await world.call(key, method, path, usual if body is None else body)
+    return await world.call(key, method, path, usual if body is None else body, **headers)
 
 
 def _error(answer: Answer) -> tuple[int, str, str]:
@@ -180,6 +182,27 @@ async def test_a_dry_run_deletes_nothing_where_there_is_none(name: str, world: W
     answer = await _sent(world, name, "dry_run=true")
     assert answer.status == 200 or _error(answer) == (400, "unknown_parameter", "dry_run")
     assert await world.what_a_owns() == owned
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("name", UNKEYED)
+async def test_an_idempotency_key_is_refused_where_none_is_taken(
+    name: str, world: World, owned: dict[str, bytes]
+) -> None:
+    answer = await _sent(world, name, "", **{"Idempotency-Key": "once"})
+    assert answer.status == 400
+    assert answer.json["error"]["param"] == "idempotency-key"
+    await _expect_unchanged(name, world, owned)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("path", ["/v1/conversations", "/v1/vector_stores"])
+async def test_a_route_of_openai_ignores_an_idempotency_key_that_it_does_not_take(path: str, world: World) -> None:
+    made = [await world.call(ALICE_KEY, "POST", path, {}, **{"Idempotency-Key": "once"}) for _ in range(2)]
+    assert [answer.status for answer in made] == [200, 200]
+    assert made[0].json["id"] != made[1].json["id"]
+    for answer in made:
+        await world.call(ALICE_KEY, "DELETE", f"{path}/{answer.json['id']}")
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -161,8 +161,7 @@ class Rates:
         args = [self.limits.requests, self.limits.tokens, tokens, _KEEP_S]
         return Standing(*map(int, await self._steps.rows("admit", [f"memloop:rate:{bucket}"], args)))
 
-    async def settle(self, bucket: str, standing: Standing, *, spent: int) -> None:
-        """Correct the token count that was made on admission."""
-        more = spent - standing.charged
+    async def settle(self, bucket: str, *, second: int, more: int) -> None:
+        """Correct the token count that was made on admission in that ``second`` by ``more`` tokens, or fewer."""
         if more:
-            await self._steps("settle", [f"memloop:rate:{bucket}"], [standing.second, more, _KEEP_S])
+            await self._steps("settle", [f"memloop:rate:{bucket}"], [second, more, _KEEP_S])

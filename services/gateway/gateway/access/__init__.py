@@ -10,6 +10,7 @@ from gateway.access.dependencies import AllowanceDep as AllowanceDep
 from gateway.access.dependencies import Asking as Asking
 from gateway.access.dependencies import AskingDep as AskingDep
 from gateway.access.dependencies import BatchRoom as BatchRoom
+from gateway.access.dependencies import Charge as Charge
 from gateway.access.dependencies import ManagedTenant as ManagedTenant
 from gateway.access.dependencies import NamespaceDep as NamespaceDep
 from gateway.access.dependencies import Needed as Needed
@@ -24,6 +25,7 @@ from gateway.access.dependencies import namespace_named as namespace_named
 from gateway.access.dependencies import needs as needs
 from gateway.access.dependencies import principal_of as principal_of
 from gateway.access.dependencies import takes as takes
+from gateway.access.dependencies import tokens_in as tokens_in
 from gateway.access.estimates import estimate_tokens as estimate_tokens
 from gateway.access.front_ends import UserHeaders as UserHeaders
 from gateway.access.keys import Principal as Principal

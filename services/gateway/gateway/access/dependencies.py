@@ -18,8 +18,9 @@ from pydantic import BaseModel
 from gateway.access.access import Access
 from gateway.access.estimates import estimate_tokens
 from gateway.access.keys import Principal, managed
+from gateway.idempotency import refuse_ignored_key
 from memloop.chores import patient
-from memloop.wire.base import spender
+from memloop.wire.base import Wire, spender
 from memloop.wire.chat import NO_OPTIONS, MemoryOptions
 from memloop.wire.errors import DependencyError, MemloopError, RateLimited
 from memloop.wire.fields import Name, named
@@ -70,18 +71,20 @@ ManagedTenant: TypeAlias = Annotated[str, Depends(tenant_of)]
 class Needed:
     """Checks that the caller's key has ``scope``, None accepts any key; then that the route knows all parameters.
 
-    ``ignores_unknown``: the route is OpenAI's or Anthropic's, whose clients send it parameters of newer versions.
+    A route that takes no ``Idempotency-Key`` refuses one. ``ignores_unknown``: the route is OpenAI's or Anthropic's,
+    whose clients send it parameters of newer versions, and may send every route a key.
     """
 
     scope: Scope | None
     ignores_unknown: bool = False
 
     async def __call__(self, request: Request) -> None:
-        """Raise Unauthenticated or Forbidden unless the caller has the scope, UnknownParameter for what is unknown."""
+        """Raise Unauthenticated or Forbidden unless the caller has the scope, InvalidRequest for what is unknown."""
         principal = await principal_of(request)
         if self.scope is not None:
             principal.require(self.scope)
         if not self.ignores_unknown:
+            refuse_ignored_key(request)
             await refuse_unknown(request)
         elif request.method == "DELETE":
             refuse_unknown_dry_run(request)
@@ -93,6 +96,27 @@ def needs(scope: Scope | None, *, ignores_unknown: bool = False) -> params.Depen
 
 
 _TOTALS = (("total_tokens",), ("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens"))
+
+
+def tokens_in(usage: object) -> int | None:
+    """Return the engine's token count in its usage, if there is one."""
+    fields = object_in(usage)
+    for names in _TOTALS:
+        counts = [fields.get(name) for name in names]
+        if all(isinstance(count, int) for count in counts):
+            return sum(cast(list[int], counts))
+    return None
+
+
+class Charge(Wire):
+    """The tokens that a key's window holds for a request since that second, by Redis's clock, until they are corrected.
+
+    Whoever finishes the request later, as a job, corrects them by ``Rates.settle``.
+    """
+
+    bucket: str
+    second: int
+    tokens: int
 
 
 class Allowance:
@@ -137,12 +161,8 @@ class Allowance:
 
     def usage(self, given: object) -> None:
         """Record the engine's token count if ``given`` contains one."""
-        fields = object_in(given)
-        for names in _TOTALS:
-            counts = [fields.get(name) for name in names]
-            if all(isinstance(count, int) for count in counts):
-                self.spend(sum(cast(list[int], counts)))
-                return
+        if (tokens := tokens_in(given)) is not None:
+            self.spend(tokens)
 
     def spend(self, tokens: int) -> None:
         """Record the total number of tokens that the request used."""
@@ -156,6 +176,13 @@ class Allowance:
     def counts_tokens(self) -> bool:
         """Whether the key has a token limit, so every stream event must be counted."""
         return self._standing is not None and self._access.rates.limits.tokens > 0
+
+    @property
+    def charge(self) -> Charge | None:
+        """What was counted at admission, for a job that finishes the request; None without a token limit."""
+        if self._standing is None or not self.counts_tokens:
+            return None
+        return Charge(bucket=self.principal.bucket, second=self._standing.second, tokens=self._standing.charged)
 
     def streamed(self) -> None:
         """Count a stream event as one token, until the engine reports its count."""
@@ -176,7 +203,8 @@ class Allowance:
             spent = 0 if isinstance(error, MemloopError) and not self._events else standing.charged + self._events
         try:
             async with patient(self._access.rates_timeout_s):
-                await self._access.rates.settle(self.principal.bucket, standing, spent=spent + self._more)
+                more = spent + self._more - standing.charged
+                await self._access.rates.settle(self.principal.bucket, second=standing.second, more=more)
         except (DependencyError, TimeoutError):
             self._access.metrics.rate_limit_skipped.inc()
 

@@ -5,7 +5,7 @@ itself. A key configured by the operator (environment or file) manages any tenan
 """
 
 import time
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Query, Request
 
@@ -14,7 +14,6 @@ from gateway.access.acting import action_entry
 from gateway.access.dependencies import AccessDep, ManagedTenant, PrincipalDep, Room, needs
 from gateway.access.key_records import KeyRecord, digest_of, new_key_id, new_secret, prefix_of
 from gateway.access.keys import Principal, managed
-from gateway.idempotency import refuse_key
 from memloop.wire.errors import Conflict, Forbidden, OtherTenants, Unprocessable
 from memloop.wire.keys import AuditEntry, AuditKind, AuditPage, KeyCreate, KeyPage, KeyRevoked, KeyRotate, NewApiKey
 from memloop_service import ERRORS
@@ -24,14 +23,12 @@ Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 KeyCursor: TypeAlias = Annotated[str | None, Query(pattern="^key_[0-9a-f]{1,64}$")]
 AuditCursor: TypeAlias = Annotated[str | None, Query(pattern="^[0-9]{1,15}-[0-9]{1,15}$")]
 
-_NOT_KEPT: Final = "Idempotency-Key is not allowed here: it would store the secret."
 router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")], responses=ERRORS)
 
 
 @router.post("/keys", status_code=201, dependencies=[Room], openapi_extra=body_of(KeyCreate))
 async def create_key(request: Request, access: AccessDep, principal: PrincipalDep) -> NewApiKey:
     """Create an API key. Only this response contains its secret."""
-    refuse_key(request, _NOT_KEPT)
     asked = await read_ours(request, KeyCreate)
     if asked.expires_at is not None and asked.expires_at <= time.time():
         raise Unprocessable("expires_at is in the past.", param="expires_at")
@@ -64,7 +61,6 @@ async def list_keys(access: AccessDep, tenant: ManagedTenant, cursor: KeyCursor 
 @router.post("/keys/{key_id}/rotate", dependencies=[Room], openapi_extra=body_of(KeyRotate))
 async def rotate_key(key_id: str, request: Request, access: AccessDep, principal: PrincipalDep) -> NewApiKey:
     """Rotate a key's secret. The previous secret stays valid for ``overlap_s`` seconds; older ones end now."""
-    refuse_key(request, _NOT_KEPT)
     asked = await read_ours(request, KeyRotate)
     old = await _managed_key(key_id, access, principal)
     principal.require_no_wider(old.scopes, expires_at=old.expires_at)

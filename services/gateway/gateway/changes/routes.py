@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import Field
 
-from gateway.access import AllowanceDep, ManagedTenant, OptionalId, PrincipalDep, audit_action, needs, takes
+from gateway.access import ManagedTenant, OptionalId, PrincipalDep, audit_action, needs, takes
 from gateway.changes.following import LONGEST_S, Bell, event_of, followed
 from gateway.changes.hooks import MemoryHooks
 from gateway.long_read.reading import Followers, sent
@@ -74,7 +74,6 @@ _ADMIN = needs("admin")
 async def list_changes(
     changes: ChangesDep,
     principal: PrincipalDep,
-    allowance: AllowanceDep,
     after: Annotated[Cursor, Query()] = OLDEST,
     limit: Annotated[int, Query(ge=1, le=MOST_CHANGES)] = 100,
     user_id: OptionalId = None,
@@ -88,7 +87,6 @@ async def list_changes(
     ``after`` is a cursor, ``0`` for the oldest change that is kept, or ``latest``. ``Last-Event-ID`` replaces it. 410
     ``cursor_too_old`` when changes after the cursor are no longer kept.
     """
-    await allowance.admit()
     scope = Scope(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
     asked = StoreChanges(scope=scope, after=last_event_id or after, limit=limit)
     if not stream:

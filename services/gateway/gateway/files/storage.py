@@ -114,6 +114,19 @@ class Storage:
             async for block in found.stream(min_chunk_size=BLOCK_BYTES):
                 yield bytes(block)
 
+    async def keep_newest(self, place: str, prefix: str, count: int) -> None:
+        """Delete all but the newest ``count`` of the place's objects whose names begin with ``prefix``."""
+        with _storage_errors():
+            found = [
+                meta
+                async for some in self._store.list(place)  # pyright: ignore[reportUnknownMemberType] - one overload
+                for meta in some
+                if meta["path"].rpartition("/")[2].startswith(prefix)
+            ]
+            for meta in sorted(found, key=lambda meta: meta["last_modified"])[:-count]:
+                with suppress(FileNotFoundError):  # another reader was first
+                    await self._store.delete_async(meta["path"])
+
     async def delete(self, place: str) -> None:
         """Delete all objects at the place; does nothing when there are none."""
         with _storage_errors():

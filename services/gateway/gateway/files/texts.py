@@ -1,7 +1,8 @@
 """Stores documents as UTF-8 and loads their chunks one at a time.
 
 One pass over the text finds the chunks' boundaries, which are stored beside it. Later reads with the same chunk size,
-including restarts after a crash, need no second tokenisation.
+including restarts after a crash, need no second tokenisation. These indexes are outside the tenant's quota, so a text
+keeps the newest few: with the smallest chunks, one is a third of the text.
 """
 
 import asyncio
@@ -22,6 +23,9 @@ from memloop.profiles import well_formed
 _BLOCK_BYTES: Final = 1 << 18
 _BLOCKS_HELD: Final = 12
 _ENCODE_CHARS: Final = 1 << 20
+_INDEX: Final = "chunks-"
+_INDEXES_KEPT: Final = 4
+"""Those of two tokenizers and two chunk sizes."""
 _FORMAT: Final = f"memloop-chunks-3-{sys.byteorder}".encode()
 
 
@@ -129,19 +133,29 @@ class StoredChunks:
         return Chunk(index, span.start, span.end, raw.decode(), span.tokens)
 
 
-async def stored_chunks(storage: Storage, text: Blob, splitter: Splitter, *, chunk_tokens: int) -> StoredChunks:
-    """Return the text's chunks. Raises as ``chunk_index`` does."""
-    return StoredChunks(storage, text, await chunk_index(storage, text, splitter, chunk_tokens=chunk_tokens))
+async def stored_chunks(
+    storage: Storage, text: Blob, splitter: Splitter, *, chunk_tokens: int, keeps_index: bool = True
+) -> StoredChunks:
+    """Return the text's chunks, with ``keeps_index`` as of ``chunk_index``. Raises as that does."""
+    index = await chunk_index(storage, text, splitter, chunk_tokens=chunk_tokens, keeps_index=keeps_index)
+    return StoredChunks(storage, text, index)
 
 
-async def chunk_index(storage: Storage, text: Blob, splitter: Splitter, *, chunk_tokens: int) -> ChunkIndex:
-    """Return the text's index. The first caller builds and stores it. Raises NotFound, Unavailable."""
-    name = f"chunks-{splitter.name}-{chunk_tokens}"
+async def chunk_index(
+    storage: Storage, text: Blob, splitter: Splitter, *, chunk_tokens: int, keeps_index: bool
+) -> ChunkIndex:
+    """Return the text's index. The first caller builds it, and stores it if it ``keeps_index``.
+
+    Raises NotFound, Unavailable.
+    """
+    name = f"{_INDEX}{splitter.name}-{chunk_tokens}"
     raw = await storage.get(text.place, name)
     index = None if raw is None else ChunkIndex.load(raw)
     if index is None:
         index = await asyncio.to_thread(
             lambda: ChunkIndex.of(storage.blocks(text.place), splitter, chunk_tokens=chunk_tokens)
         )
-        await storage.put(text.place, index.dump(), name)
+        if keeps_index:
+            await storage.put(text.place, index.dump(), name)
+            await storage.keep_newest(text.place, _INDEX, _INDEXES_KEPT)
     return index

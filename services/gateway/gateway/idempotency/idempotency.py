@@ -44,6 +44,25 @@ def refuse_key(request: Request, message: str, *, code: str | None = None) -> No
         raise InvalidRequest(message, param=KEY_HEADER, code=code)
 
 
+_KEYED: Final = frozenset(
+    {
+        "/v1/long-read",
+        "/v1/memory/add",
+        "/v1/memory/batch",  # refuses a key itself, with the reason
+        "/v1/memory/buffers/flush",
+        "/v3/memories/add",
+    }
+)
+"""Our routes that look at the key. The routes of other APIs ignore one that they do not take."""
+_CHANGING: Final = frozenset({"POST", "PUT", "PATCH"})
+
+
+def refuse_ignored_key(request: Request) -> None:
+    """Raise InvalidRequest when the request has a key that its route would ignore: a repetition would work again."""
+    if request.method in _CHANGING and request.scope["route"].path not in _KEYED:
+        refuse_key(request, "This route takes no Idempotency-Key.", code="idempotency_key_not_taken")
+
+
 def refuse_key_of_stream(request: Request) -> None:
     """Raises InvalidRequest when the request has a key: a stream cannot be replayed, and we promise nothing untrue."""
     refuse_key(request, "An Idempotency-Key is not served with stream: true.", code="idempotency_key_with_stream")

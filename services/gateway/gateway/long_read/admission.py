@@ -73,7 +73,7 @@ async def opened_read(admitted: AdmittedRead, reading: Reading) -> ForegroundRea
     try:
         await read.open()
     except Erased:
-        await release_document(job, reading.files.records)
+        await release_document(job.read_id, job.blobs, reading.files.records)
         raise
     return read
 
@@ -82,10 +82,9 @@ async def forget_read(tenant: str, read_id: str, reading: Reading) -> ReadDelete
     """Delete record, document, events, webhook, kept answers and trace; a running read stops. Raises NotFound."""
     records = reading.records
     await records.get(tenant, read_id)
-    job = await reading.queue.jobs.payload(read_id, ReadJob)
+    blobs = await records.blobs(read_id)
     deleted = await records.delete(tenant, read_id)
-    if job is not None:
-        await release_document(job, reading.files.records)
+    await release_document(read_id, blobs, reading.files.records)
     await reading.memory.idempotency.forget(tenant, subject_of_read(read_id))
     await reading.memory.traces.records.forget_one(tenant, read_id)
     return deleted

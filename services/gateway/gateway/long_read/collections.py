@@ -27,9 +27,12 @@ _GAP = "\n\n"
 
 
 async def open_collection(
-    storage: Storage, files: Sequence[ReadableFile], splitter: Splitter, *, chunk_tokens: int
+    storage: Storage, files: Sequence[ReadableFile], splitter: Splitter, *, chunk_tokens: int, keeps_index: bool
 ) -> "Collection":
-    """Open the files' texts. Raises Unprocessable when labels leave no room in a chunk, NotFound, Unavailable."""
+    """Open the files' texts, with ``keeps_index`` as of ``chunk_index``.
+
+    Raises Unprocessable when labels leave no room in a chunk, NotFound, Unavailable.
+    """
     longest = max(splitter.count(f"{_label(file.filename, _LAST_PAGE)}{_GAP}") for file in files)
     label_tokens = -(-(longest + _LABEL_STEP // 2) // _LABEL_STEP) * _LABEL_STEP
     piece_tokens = chunk_tokens - label_tokens
@@ -39,7 +42,10 @@ async def open_collection(
             param="chunk_tokens",
             code="window_exceeded",
         )
-    indexes = [await chunk_index(storage, file.text, splitter, chunk_tokens=piece_tokens) for file in files]
+    indexes = [
+        await chunk_index(storage, file.text, splitter, chunk_tokens=piece_tokens, keeps_index=keeps_index)
+        for file in files
+    ]
     return Collection(storage, files, indexes, label_tokens, chunk_tokens)
 
 

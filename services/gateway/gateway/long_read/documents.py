@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Final
 
-from gateway.files import FileRecords, store_text, stored_chunks, utf8_blocks
+from gateway.files import Blob, FileRecords, store_text, stored_chunks, utf8_blocks
 from gateway.long_read.collections import open_collection
 from gateway.long_read.places import InBody, InStorage, ReadDocument
 from gateway.long_read.plan import ReadingPlan
@@ -18,7 +18,7 @@ from gateway.long_read.progress import ReadAccount
 from gateway.long_read.records import ReadJob
 from memloop.evidence import Finding, Similarity, TextSpan, evidence_for, with_similar
 from memloop.ports import Splitter
-from memloop.wire.errors import MemloopError, Unavailable
+from memloop.wire.errors import MemloopError, TooLarge, Unavailable
 from memloop.wire.long_read import Document, Evidence
 from memloop.wire.store_requests import Comparison, StoreSimilarities
 from memloop_clients import StoreClient
@@ -29,33 +29,40 @@ SHORT_CHARS: Final = 1 << 18
 async def held(job: ReadJob, files: FileRecords | None) -> ReadJob:
     """Secure the job's document: hold the file's text, or move a long document from the request to the storage.
 
-    A foreground read keeps the document of its body. Raises TooLarge over the tenant's quota.
+    A foreground read keeps the document of its body. Raises TooLarge over the tenant's quota, and holds nothing then.
     """
     document = job.request.document.text or ""
     if files is not None and job.blobs:
-        for blob in job.blobs:
-            await files.blobs.hold(blob, holder=_holder(job))
+        try:
+            for blob in job.blobs:
+                await files.blobs.hold(blob, holder=_holder(job.read_id))
+        except TooLarge:
+            await release_document(job.read_id, job.blobs, files)
+            raise
     elif files is not None and job.request.background and len(document) > SHORT_CHARS:
-        text = await store_text(files.blobs, job.tenant, utf8_blocks(document), holder=_holder(job))
+        text = await store_text(files.blobs, job.tenant, utf8_blocks(document), holder=_holder(job.read_id))
         request = job.request.model_copy(update={"document": Document(file_id=job.read_id)})
         return job.model_copy(update={"text": text, "request": request})
     return job
 
 
-async def release_document(job: ReadJob, files: FileRecords | None) -> None:
-    """Release the document of a finished read. A worker leaves that to the sweep: it may die before the job ends."""
+async def release_document(read_id: str, blobs: Sequence[Blob], files: FileRecords | None) -> None:
+    """Release the document of a read that is over or refused.
+
+    A worker leaves that to the sweep: it may die before the job ends.
+    """
     if files is None:
         return
-    for blob in job.blobs:
-        await files.blobs.release(blob, holder=_holder(job))
+    for blob in blobs:
+        await files.blobs.release(blob, holder=_holder(read_id))
 
 
 async def document_of(
-    job: ReadJob, plan: ReadingPlan, *, splitter: Splitter, files: FileRecords | None
+    job: ReadJob, plan: ReadingPlan, *, splitter: Splitter, files: FileRecords | None, keeps_index: bool = True
 ) -> ReadDocument:
     """Return the document in chunks. Raises NotFound when it is deleted, Unavailable without the storage.
 
-    Several files raise as ``open_collection`` does.
+    Several files raise as ``open_collection`` does. With ``keeps_index`` the storage keeps where the chunks end.
     """
     chunk_tokens = plan.budget.chunk_tokens
     if not job.blobs:
@@ -65,13 +72,13 @@ async def document_of(
         raise Unavailable("This process has no storage to read the document from (MEMLOOP_STORAGE_URL).")
     storage = files.blobs.storage
     if job.text is None:
-        return await open_collection(storage, job.files, splitter, chunk_tokens=chunk_tokens)
-    chunks = await stored_chunks(storage, job.text, splitter, chunk_tokens=chunk_tokens)
+        return await open_collection(storage, job.files, splitter, chunk_tokens=chunk_tokens, keeps_index=keeps_index)
+    chunks = await stored_chunks(storage, job.text, splitter, chunk_tokens=chunk_tokens, keeps_index=keeps_index)
     return InStorage(chunks, job.files[0] if job.files else None)
 
 
-def _holder(job: ReadJob) -> str:
-    return f"read:{job.read_id}"
+def _holder(read_id: str) -> str:
+    return f"read:{read_id}"
 
 
 _LOG = logging.getLogger(__name__)

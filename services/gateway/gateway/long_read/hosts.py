@@ -4,15 +4,19 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 from gateway.long_read.documents import release_document
-from gateway.long_read.plan import ReadingPlan
+from gateway.long_read.plan import NamedModel, ReadingPlan
 from gateway.long_read.progress import Publish
 from gateway.long_read.reading import Reading
 from gateway.long_read.records import TERMINAL, ReadJob, terminal_event
 from gateway.long_read.run import ReadingTools, new_record, run_read
-from gateway.queue import Hold, JobCancelled, JobGone, JobResult, JournalCheckpoints, Lease, is_outage
+from gateway.queue import Hold, JobCancelled, JobGone, JobResult, JournalCheckpoints, Lease, is_outage, watched
+from memloop.chunking import EstimatingSplitter
+from memloop.ports import ChatModel, Completion, Prompt
 from memloop.wire.errors import (
     ContextTruncated,
     DependencyError,
@@ -26,10 +30,40 @@ from memloop.wire.long_read import LongRead, ReadEvent
 
 Emit = Callable[[ReadEvent], Awaitable[None]]
 _DELETED = "The read was deleted while it ran."
+_LOOK_S: Final = 1.0
+"""How often a foreground read looks whether it was cancelled or deleted: one command to Redis each time."""
 
 
 async def discard(event: ReadEvent) -> None:
     """Drop the event: an ``Emit`` without a receiver."""
+
+
+class _Meter:
+    """Counts the tokens that models use. Of a call that is cut off it counts the prompt, by estimate."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+
+    def on(self, model: ChatModel) -> "_Metered":
+        """Return the model with its calls counted."""
+        return _Metered(model, self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Metered:
+    model: ChatModel
+    meter: _Meter
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """Return the model's reply."""
+        try:
+            completion = await self.model.complete(prompt)
+        except asyncio.CancelledError:
+            texts = "\n".join(message.text() for message in prompt.messages)
+            self.meter.tokens += EstimatingSplitter().count(texts)
+            raise
+        self.meter.tokens += completion.usage.total_tokens
+        return completion
 
 
 class ForegroundRead:
@@ -38,9 +72,16 @@ class ForegroundRead:
     def __init__(self, job: ReadJob, plan: ReadingPlan, tools: ReadingTools) -> None:
         self._job = job
         self._plan = plan
-        self._tools = tools
+        self._meter = _Meter()
+        judge = tools.judge and NamedModel(tools.judge.id, self._meter.on(tools.judge.model))
+        self._tools = replace(tools, model=self._meter.on(tools.model), judge=judge)
         self._record = new_record(job, status="in_progress")
         self._next = 0
+
+    @property
+    def used_tokens(self) -> int:
+        """What the engine has used for the read so far, however it ends."""
+        return self._meter.tokens
 
     async def open(self) -> None:
         """Store the read, so that clients can get and cancel it. Raises Unavailable, Erased."""
@@ -50,6 +91,7 @@ class ForegroundRead:
         """Run the read and return its final record; ``emit`` gets every event, the terminal one in any case.
 
         Raises the error that made it fail. Cancellation from outside (the client left) marks the read as cancelled.
+        One that is cancelled or deleted by its id stops within about a second, also while the engine works.
         """
 
         async def publish(event: ReadEvent, record: LongRead) -> None:
@@ -59,6 +101,9 @@ class ForegroundRead:
             except JobCancelled:
                 await send(event)
                 raise
+            except asyncio.CancelledError:
+                self._next = event.sequence_number + 1  # the event may be stored
+                raise
             await send(event)
 
         async def send(event: ReadEvent) -> None:
@@ -66,7 +111,7 @@ class ForegroundRead:
             await emit(event)
 
         try:
-            record = await run_read(
+            reading = run_read(
                 self._job,
                 self._record,
                 plan=self._plan,
@@ -76,6 +121,8 @@ class ForegroundRead:
                 started_at=time.time(),
                 first_sequence=0,
             )
+            check = partial(self._tools.records.check, self._job.read_id)
+            record = await watched(reading, check=check, every_s=_LOOK_S)
         except JobCancelled:
             return await self._end(self._record.ended("cancelled"), emit)
         except JobGone:
@@ -90,7 +137,7 @@ class ForegroundRead:
             raise
         finally:
             with suppress(DependencyError):
-                await release_document(self._job, self._tools.files)
+                await release_document(self._job.read_id, self._job.blobs, self._tools.files)
         self._tools.metrics.longread_ended.labels(record.status).inc()
         return record
 

@@ -4,6 +4,7 @@ The event of sequence number N is entry ``0-(N+1)`` of the read's stream, so a n
 resumed read repeats its steps from the journal; events that were published before are not published again.
 """
 
+import hashlib
 import math
 import time
 from collections.abc import Mapping
@@ -12,9 +13,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
+from pydantic import TypeAdapter
+
 from gateway.files import Blob, ReadableFile
-from gateway.queue import DEFAULT_TIER, JobCancelled, LaneQueue, Submission
+from gateway.queue import DEFAULT_TIER, JobCancelled, JobGone, LaneQueue, Submission
 from gateway.webhooks import deliveries
+from memloop.profiles import well_formed
 from memloop.wire.base import Wire
 from memloop.wire.errors import Erased, NotFound, OtherTenants
 from memloop.wire.lists import Deleted, ListPage
@@ -35,6 +39,7 @@ _NONE = "There is no long read {!r}."
 _Row: TypeAlias = tuple[float, str]
 """When a read was made, in milliseconds since the epoch, and its id: the order of a tenant's list."""
 _END: _Row = (math.inf, "")
+_BLOBS: Final = TypeAdapter(tuple[Blob, ...])
 
 
 class ReadJob(Wire):
@@ -70,6 +75,16 @@ class ReadJob(Wire):
     def content(self) -> str:
         """A name of the document's content: equal for reads of equal files."""
         return "+".join(blob.sha256 for blob in self.blobs) or self.read_id
+
+    def document_digest(self) -> str:
+        """Return 12 hex digits of the document's content: equal for a text in the request, the storage and a file.
+
+        The order of several files does not matter. CPU work: run it in a thread.
+        """
+        texts = sorted(blob.sha256 for blob in self.blobs)
+        if not texts:
+            texts = [hashlib.sha256(well_formed(self.request.document.text or "").encode()).hexdigest()]
+        return hashlib.sha256("+".join(texts).encode()).hexdigest()[:12]
 
 
 class ReadPage(ListPage[LongRead]):
@@ -111,7 +126,9 @@ class ReadRecords:
         await self._queue.record(self._submission(job, record, fields), keep_ms=_ABANDONED_AFTER_MS)
 
     def _submission(self, job: ReadJob, record: LongRead, fields: Mapping[str, str]) -> Submission:
-        """Return the job of a read."""
+        """Return the job of a read. Its blobs stand beside the payload, which ends with the run."""
+        if job.blobs:
+            fields = {**fields, "blobs": _BLOBS.dump_json(job.blobs).decode()}
         return Submission(
             job_id=record.id,
             lane=_lane(record),
@@ -142,6 +159,14 @@ class ReadRecords:
         if not (goes_on or lasts):
             raise JobCancelled
 
+    async def check(self, read_id: str) -> None:
+        """Raise JobGone when the read was deleted, JobCancelled when its client cancelled it."""
+        status, cancel = await self._queue.jobs.get(read_id, "status", "cancel")
+        if not status:
+            raise JobGone(read_id)
+        if cancel:
+            raise JobCancelled
+
     async def get(self, tenant: str, read_id: str) -> LongRead:
         """Return the read. Raises NotFound when the tenant has no such read."""
         owner, record = await self._stored(read_id)
@@ -150,6 +175,11 @@ class ReadRecords:
         if owner != tenant:
             raise OtherTenants(_NONE.format(read_id), param="read_id")
         return record
+
+    async def blobs(self, read_id: str) -> tuple[Blob, ...]:
+        """Return the contents that the read took hold of, also when it is over."""
+        (stored,) = await self._queue.jobs.get(read_id, "blobs")
+        return _BLOBS.validate_json(stored) if stored else ()
 
     async def page(self, tenant: str, *, limit: int, after: str | None) -> ReadPage:
         """Return reads older than ``after``, newest first. Raises NotFound for an unknown ``after``."""

@@ -15,7 +15,7 @@ from gateway.long_read.documents import document_of, held, release_document
 from gateway.long_read.hosts import ForegroundRead
 from gateway.long_read.plan import estimate
 from gateway.long_read.reading import Reading, ReadingDep, sent
-from gateway.long_read.records import TERMINAL, ReadDeleted, ReadJob, ReadPage
+from gateway.long_read.records import ReadDeleted, ReadJob, ReadPage
 from gateway.long_read.run import new_record
 from memloop.wire.errors import Erased, MemloopError, RateLimited
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
@@ -67,12 +67,12 @@ async def create_read(
             return EventStream(source, heartbeat_s=reading.backend.heartbeat_s, on_abandoned=aborted)
         try:
             async with Awaited(request.receive):
-                record = await read.run()
-                allowance.spend(record.usage.total_tokens)
-                return json_response(record)
+                return json_response(await read.run())
         except ClientGone:
             reading.backend.metrics.upstream_abort.inc()
             raise
+        finally:
+            allowance.spend(read.used_tokens)
 
     if asked.stream:
         refuse_key_of_stream(request)
@@ -83,11 +83,12 @@ async def create_read(
 
 @router.post("/estimate", dependencies=[BatchRoom], openapi_extra=body_of(LongReadRequest))
 async def estimate_read(asking: AskingDep, reading: ReadingDep) -> Estimate:
-    """The most that a read would cost. Nothing is read."""
+    """The most that a read would cost. Nothing is read or stored."""
     asked = await asking.body(LongReadRequest)
     admitted = await admitted_read(asked, reading, asking.principal)
     splitter = admitted.tools.splitter
-    document = await document_of(admitted.job, admitted.plan, splitter=splitter, files=reading.files.records)
+    files = reading.files.records
+    document = await document_of(admitted.job, admitted.plan, splitter=splitter, files=files, keeps_index=False)
     return await asyncio.to_thread(estimate, asked, admitted.plan, document.chunks, splitter)
 
 
@@ -140,7 +141,7 @@ async def _queued(job: ReadJob, reading: Reading) -> Response:
         try:
             await reading.records.enqueue(job, record)
         except (RateLimited, Erased):
-            await release_document(job, reading.files.records)
+            await release_document(job.read_id, job.blobs, reading.files.records)
             raise
         if job.request.stream:
             return _followed(reading.followers.follow(record), reading, seat)
@@ -158,8 +159,6 @@ async def _send_run(read: ForegroundRead, allowance: Allowance, out: Outlet) -> 
     task.add_done_callback(lambda _: waiting.put_nowait(None))
     try:
         while (event := await waiting.get()) is not None:
-            if event.read is not None and event.read.status in TERMINAL:
-                allowance.spend(event.read.usage.total_tokens)
             await out.send(_event(event))
         fault = task.exception()
         if fault is not None and not isinstance(fault, MemloopError):  # a failed read was the stream's last event
@@ -169,6 +168,7 @@ async def _send_run(read: ForegroundRead, allowance: Allowance, out: Outlet) -> 
     finally:
         task.cancel()
         await asyncio.wait({task})
+        allowance.spend(read.used_tokens)
 
 
 def _event(event: ReadEvent) -> bytes:

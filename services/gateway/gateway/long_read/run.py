@@ -146,8 +146,7 @@ async def run_read(
             account.incomplete(spent)
         if job.request.evidence:
             await cite(account, document, tools.similarity)
-    for question, result in zip(job.request.asked, results, strict=False):
-        await save_memory(job, question, result.memory, tools.memory)
+    await save_memories(job, account, tools.memory)
     ended = await account.close()
     if recording and results:
         await tools.traces.keep_read(
@@ -187,24 +186,30 @@ async def _answer_what_is_open(job: ReadJob, plan: ReadingPlan, model: ChatModel
                 await account.report(Answered(reply.answer, reply.boxed, reply.usage, reply.truncated, number))
 
 
-async def save_memory(job: ReadJob, question: str, memory: str, queue: MemoryQueue) -> None:
-    """Queue a question's memory as a write of its own, once for one read, when the request wants it kept.
+async def save_memories(job: ReadJob, account: ReadAccount, queue: MemoryQueue) -> None:
+    """Queue each question's memory as a write of its own, once for one read, when the request wants it kept.
 
-    Nothing is queued for a user that was erased after the read had been admitted.
+    A read that ended early keeps what it has found so far. The key names document and question: another read of both
+    makes a newer version of the memory, and the same question about another document a memory of its own. Nothing is
+    queued for a user that was erased after the read had been admitted.
     """
     save = job.request.save_to_memory
-    if save is None or not memory.strip():
+    if save is None:
         return
-    parts = [memory[start : start + MAX_TEXT_CHARS] for start in range(0, len(memory), MAX_TEXT_CHARS)]
-    namespace = save.namespace(job.tenant)
-    name = job.read_id if job.request.questions is None else f"{job.read_id}\0{question}"
-    write = MemoryJob(
-        event_id=event_id(namespace.lane(), hashlib.sha256(name.encode()).hexdigest()[:32]),
-        namespace=namespace,
-        turns=tuple(Source(role="assistant", content=part) for part in parts),
-        infer=False,
-        key=question,
-        metadata={"long_read_id": job.read_id},
-    )
-    with suppress(Conflict):
-        await queue.enqueue(write, began=job.began)
+    namespace, document = save.namespace(job.tenant), await asyncio.to_thread(job.document_digest)
+    for number, question in enumerate(job.request.asked):
+        memory = account.found_memory(number)
+        if not memory.strip():
+            continue
+        parts = [memory[start : start + MAX_TEXT_CHARS] for start in range(0, len(memory), MAX_TEXT_CHARS)]
+        name = job.read_id if job.request.questions is None else f"{job.read_id}\0{question}"
+        write = MemoryJob(
+            event_id=event_id(namespace.lane(), hashlib.sha256(name.encode()).hexdigest()[:32]),
+            namespace=namespace,
+            turns=tuple(Source(role="assistant", content=part) for part in parts),
+            infer=False,
+            key=f"Document {document}: {question}",  # the document first: a long key loses its end
+            metadata={"long_read_id": job.read_id},
+        )
+        with suppress(Conflict):
+            await queue.enqueue(write, began=job.began)

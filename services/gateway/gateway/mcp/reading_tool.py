@@ -111,5 +111,6 @@ class LongRead(Tool):
             except asyncio.CancelledError:
                 call.mcp.reading.backend.metrics.upstream_abort.inc()
                 raise
-        call.allowance.spend(record.usage.total_tokens)
+            finally:
+                call.allowance.spend(read.used_tokens)
         return part_of(record, 0, most_chars=self.max_chars)

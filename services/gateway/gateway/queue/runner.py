@@ -16,11 +16,11 @@ task of its own.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from opentelemetry.trace import SpanKind
 
@@ -35,6 +35,7 @@ from memloop_state.steps import Partition
 _LOG = logging.getLogger(__name__)
 _SPARE_LOOK_S: Final = 0.2
 _Step: TypeAlias = Callable[[], Awaitable[None]]
+_Result = TypeVar("_Result")
 _Find: TypeAlias = Callable[[], Awaitable[Lease | None]]
 
 
@@ -121,18 +122,10 @@ class Runner:
     async def _under_lease(self, lease: Lease) -> JobResult:
         """Run the handler while renewing the lease; stop it when the lease is lost or the job is cancelled."""
         hold = Hold(self._queue, lease)
-        work = asyncio.ensure_future(self._handler.run(lease, hold))
         try:
-            while not (await asyncio.wait({work}, timeout=self._beat_s))[0]:
-                with suppress(DependencyError):
-                    await hold.check()
-            return work.result()
+            return await watched(self._handler.run(lease, hold), check=hold.check, every_s=self._beat_s)
         except JobCancelled:
-            await _stopped(work)
             return await self._handler.cancelled(lease)
-        finally:
-            await _stopped(work)
-            del work  # it holds the handler's error, whose traceback holds this frame
 
     async def _retry(self, lease: Lease, error: Exception) -> None:
         """Count the failure or outage; retry the job later, or make it a dead letter after the last attempt."""
@@ -165,12 +158,23 @@ class Runner:
         return None
 
 
-async def _stopped(task: "asyncio.Future[Any]") -> None:
-    """Cancel the task and wait until it has ended."""
-    task.cancel()
-    await asyncio.wait({task})
-    if not task.cancelled():
-        task.exception()
+async def watched(work: Coroutine[Any, Any, _Result], *, check: _Step, every_s: float) -> _Result:
+    """Do the work and call ``check`` now and then; its error stops the work and is raised.
+
+    A check that cannot reach the state says nothing: the work goes on. Returns or raises once the work has ended.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        while not (await asyncio.wait({task}, timeout=every_s))[0]:
+            with suppress(DependencyError):
+                await check()
+        return task.result()
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()
+        del task  # it holds the work's error, whose traceback holds this frame
 
 
 class Intake:

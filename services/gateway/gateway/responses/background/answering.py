@@ -10,7 +10,7 @@ import orjson
 from fastapi import Response
 from fastapi.responses import JSONResponse
 
-from gateway.access import Asking
+from gateway.access import Asking, Charge
 from gateway.chat import AskedChat, ChatDep, asked_chat
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_response
 from gateway.long_read.reading import ReadingDep, sent
@@ -36,6 +36,7 @@ async def queue_response(
     keeping: Keeping,
     *,
     attempt: Attempt,
+    charge: Charge | None,
     responses: Background,
 ) -> Json:
     """Store the response as queued and queue its job; return it. An earlier attempt's response is returned as it is.
@@ -60,6 +61,7 @@ async def queue_response(
         event_id=attempt.event_id(plain.namespace) if plain.namespace is not None else "",
         began=keeping.began,
         conversation=asked.request.conversation_id,
+        charge=charge,
     )
     queued = draft.waiting("queued")
     await keeping.keep_queued(queued)
@@ -109,8 +111,9 @@ async def create_background(asking: Responding, asked: Asked) -> Response:
             if asked.request.stream:
                 seat.enter_context(asking.reading.followers.seat(tenant))
             try:
+                charge = asking.allowance.charge
                 queued = await queue_response(
-                    asked, earlier, plain, draft, keeping, attempt=attempt, responses=asking.responses
+                    asked, earlier, plain, draft, keeping, attempt=attempt, charge=charge, responses=asking.responses
                 )
             except BaseException:
                 await asyncio.shield(keeping.give_up())

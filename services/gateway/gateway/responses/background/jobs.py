@@ -7,6 +7,7 @@ The event of sequence number N is entry ``0-(N+1)`` of the job's stream, so a nu
 resumes a job publishes all its events again, and those that are new are kept.
 """
 
+import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 import orjson
 
+from gateway.access import Charge, tokens_in
 from gateway.chat import Chat, begin_turn, engine_body, has_memory, reply_text
 from gateway.engine import CHAT_PATH, LoopModel, answer_in, refusal
 from gateway.long_read.hosts import is_permanent
@@ -31,12 +33,13 @@ from gateway.settings import GatewaySettings
 from gateway.vector_stores import VectorStores
 from memloop.wire.base import Wire
 from memloop.wire.chat import ChatMemory, Json, MemoryOptions
-from memloop.wire.errors import Erased, MemloopError, NotFound
+from memloop.wire.errors import DependencyError, Erased, MemloopError, NotFound
 from memloop.wire.memory import Namespace, Scope
 from memloop_clients.replies import fault_in, offered_in, whole_reply
 from memloop_service import of_app
 from memloop_service.http import JsonBody, json_text, object_in, parsed_object
 from memloop_state.link import State
+from memloop_state.room import UNLIMITED, Rates
 
 RESPONSES_QUEUE: Final = "responses"
 KEEP_MS: Final = 3600 * 1000
@@ -49,7 +52,7 @@ class ResponseJob(Wire):
     """The payload of a background response: the request with all items that it continues, and what its key permits.
 
     ``named`` is the user of the request, ``namespace`` the same if the response has memory. ``began`` is the newest
-    fencing token at its admission.
+    fencing token at its admission. ``charge`` is what its key's window holds for it, corrected when the engine answers.
     """
 
     response_id: str
@@ -62,6 +65,7 @@ class ResponseJob(Wire):
     event_id: str
     began: int
     conversation: str | None
+    charge: Charge | None = None
 
     @property
     def scope(self) -> Scope:
@@ -74,6 +78,7 @@ class Background(Responses):
     """Where responses are stored, and the queue of those that a worker makes. Methods raise Unavailable."""
 
     queue: LaneQueue
+    rates: Rates
 
     async def enqueue(self, job: ResponseJob, response: Json) -> None:
         """Queue the job of a response, with its first two events. Raises Erased, and as ``LaneQueue.admit``."""
@@ -132,7 +137,7 @@ def open_background(settings: GatewaySettings, state: State, rules: QueueRules, 
     """Build the slice from the settings."""
     queue = LaneQueue(state, RESPONSES_QUEUE, keep_ms=KEEP_MS, rules=rules)
     records, conversations = ResponseRecords(state, settings), ConversationRecords(state, settings)
-    return Background(settings, records, conversations, metrics.responses_not_kept, queue)
+    return Background(settings, records, conversations, metrics.responses_not_kept, queue, Rates(state, UNLIMITED))
 
 
 BackgroundDep: TypeAlias = Annotated[Background, of_app("background")]
@@ -232,6 +237,8 @@ class ResponseHandler:
             known = await journal.keep("answer", json_text(answer).decode())
         answer = whole_reply(parsed_object(known.encode()), offered_in(question.body))
         usage = object_in(answer.get("usage"))
+        if (used := tokens_in(usage)) is not None:
+            await self._charge(job, used)
         for kind, field in _USAGE.items():
             if isinstance(tokens := usage.get(field), int):
                 chat.memory.metrics.count_tokens(kind, "responses", model.label, tokens)
@@ -253,7 +260,21 @@ class ResponseHandler:
         finally:
             upstream.close()
 
+    async def _charge(self, job: ResponseJob, tokens: int) -> None:
+        """Put the tokens used in the place of the estimate; the first run that comes here does. Raises JobGone."""
+        if (charge := job.charge) is None:
+            return
+        mark = secrets.token_hex(8)
+        if await self.background.queue.journal(job.response_id).keep("charged", mark) != mark:
+            return
+        try:
+            more = tokens - charge.tokens
+            await self.background.rates.settle(charge.bucket, second=charge.second, more=more)
+        except DependencyError:
+            self.chat.memory.metrics.rate_limit_skipped.inc()
+
     async def _failed(self, job: ResponseJob, stored: StoredResponse, error: MemloopError) -> JobResult:
+        await self._charge(job, 0)  # unless the engine had answered
         code = "rate_limit_exceeded" if error.http_status == 429 else "server_error"
         response: Json = {**stored.response, "status": "failed", "error": {"code": code, "message": error.message}}
         await self._end(job, response, anyway=True)
