@@ -58,10 +58,11 @@ async def test_a_write_that_goes_on_under_another_policy_shows_the_writer_every_
         return add_memory(*told(shown[-1]))
 
     policy, words = "/v1/memory/policy?user_id=alice", "lorem ipsum dolor sit amet " * 34
-    rules = "\n".join(f"Keep all that the user tells about topic number {number}." for number in range(60))
+    lines = [f"Keep whatever the user tells about topic number {number} in full." for number in range(34)]
+    rules = "\n".join(lines)[:1990]
     messages = [{"role": "user", "content": f"{fact} {words}"} for fact in facts]
     async with api(redis_url, reply) as it, it.rig.working():
-        assert (await it.call("PUT", policy, {"instructions": rules[:1990]})).status == 200
+        assert (await it.call("PUT", policy, {"instructions": rules})).status == 200
         event_id = (await it.post("/v1/memory/add", {"messages": messages, "user_id": "alice"})).json["event_id"]
         await eventually(down.is_set)
         assert (await it.call("PUT", policy, {"instructions": "Be brief."})).status == 200

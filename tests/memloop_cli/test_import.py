@@ -381,3 +381,13 @@ def test_an_export_of_ours_is_imported_again(memloop: Memloop, gateway: FakeGate
     memloop("memory", "export", "--user", "u1", "-o", str(file))
     assert lines(memloop("import", "memloop", str(file)))[-1] == "1 in, 1 kept, 0 ignored, 0 failed"
     assert [item.id for item in stored(gateway)] == ["m1"]
+
+
+@pytest.mark.parametrize(("asked", "owner"), [((), "u1"), (("--user", "bob"), "bob")], ids=["as the file", "--user"])
+def test_an_export_of_ours_goes_to_the_user_that_is_asked_for(
+    memloop: Memloop, gateway: FakeGateway, tmp_path: Path, asked: tuple[str, ...], owner: str
+) -> None:
+    file = tmp_path / "mine.jsonl"
+    memloop("memory", "export", "--user", "u1", "-o", str(file))
+    memloop("import", "memloop", str(file), *asked)
+    assert [(item.user_id, item.memory) for item in stored(gateway)] == [(owner, gateway.items[0].memory)]

@@ -25,12 +25,12 @@ _METADATA: list[dict[str, Any]] = [
     {},
     {"city": "Rome", "n": 1, "yes": True},
     {"city": "Romeo", "n": 2.5, "yes": False, "labels": ["sea", "sun"]},
-    {"city": ["Rome", "Oslo"], "n": [1, 7], "when": "2026-01-02T00:00:00Z"},
+    {"city": ["Rome", "Oslo"], "n": [1, 7], "when": "2026-01-02T00:00:00Z", "a.b": ["sea", 2.5]},
     {"city": None, "n": -3, "labels": []},
     {"city": "", "n": 0, "when": "2026-03-01T10:00:00+02:00", "labels": ["a sea"]},
 ]
 _BY_NAME = {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le}
-_FIELDS = st.sampled_from(["city", "n", "yes", "labels", "when", "nowhere"])
+_FIELDS = st.sampled_from(["city", "n", "yes", "labels", "when", "nowhere", "a.b"])
 _TEXTS = st.sampled_from(["Rome", "Romeo", "Oslo", "sea", "sun", ""])
 _NUMBERS = st.sampled_from([-3, 0, 1, 2, 2.5, 7])
 _VALUES = _TEXTS | _NUMBERS | st.booleans() | st.none()

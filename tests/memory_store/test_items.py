@@ -1,11 +1,18 @@
 """One item at a time, and lists, through the HTTP API."""
 
 import uuid
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from memloop.wire.fields import key_of_text
+from memory_store.settings import Settings
+from memory_store.vectors.filters import Condition
+from memory_store.vectors.port import Page, Point
+from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.memory_store.api import StoreApi, day
+from tests.memory_store.conftest import app_over, serving
 
 
 async def test_an_edit_keeps_the_id_and_makes_a_version(store: StoreApi) -> None:
@@ -54,6 +61,94 @@ async def test_an_edit_to_the_words_of_another_text_ends_that_one(store: StoreAp
     assert [live.id for live in (await store.page()).items] == [rome.id]
     assert (await store.add("I live in Oslo.", "I live in Oslo.")).item.id == rome.id
     assert {oslo.id, rome.id} <= {past.id for past in await store.history(rome.id)}
+
+
+async def test_an_old_text_that_is_added_again_is_another_memory_and_the_edit_stays(store: StoreApi) -> None:
+    tea = (await store.add("I like tea", "I like tea", event_id="e1")).item
+    edited = await store.patch(tea.id, {"memory": "I like coffee", "tags": ["drink"], "metadata": {"checked": True}})
+
+    again = await store.add("I like tea", "I like tea", event_id="e2")
+
+    assert (again.outcome, again.item.memory) == ("inserted", "I like tea")
+    assert again.item.id != tea.id
+    assert await store.item(tea.id) == edited
+    assert [past.memory for past in await store.history(tea.id)] == ["I like tea", "I like coffee"]
+    assert [past.id for past in await store.history(again.item.id)] == [again.item.id]
+
+
+async def test_a_job_that_runs_again_after_an_edit_adds_nothing(store: StoreApi) -> None:
+    tea = (await store.add("I like tea", "I like tea", event_id="e1")).item
+    edited = await store.patch(tea.id, {"memory": "I like coffee"})
+    other = (await store.add("I like tea", "I like tea", event_id="e2")).item
+
+    again = [await store.add("I like tea", "I like tea", event_id=event) for event in ("e1", "e2")]
+
+    assert [one.item for one in again] == [edited, other]
+    assert len((await store.page()).items) == 2
+
+
+async def test_a_text_that_is_edited_away_and_added_again_many_times_has_an_id_each_time(store: StoreApi) -> None:
+    ids: list[str] = []
+    for number in range(4):
+        tea = (await store.add("I like tea", "I like tea")).item
+        await store.patch(tea.id, {"memory": f"I like drink {number}"})
+        ids.append(tea.id)
+
+    assert len(set(ids)) == 4
+    assert sorted(item.memory for item in (await store.page()).items) == [f"I like drink {n}" for n in range(4)]
+
+
+async def test_an_edit_back_to_the_first_words_keeps_the_whole_history(store: StoreApi) -> None:
+    tea = (await store.add("I like tea", "I like tea")).item
+    coffee = await store.patch(tea.id, {"memory": "I like coffee"})
+    await store.patch(tea.id, {"tags": ["drink"]})
+    back = await store.patch(tea.id, {"memory": "I like tea"})
+
+    assert (await store.add("I like tea", "I like tea")).item.id == tea.id
+    for item_id in (tea.id, coffee.supersedes or ""):
+        past = await store.history(item_id)
+        assert [one.memory for one in past] == ["I like tea", "I like coffee", "I like coffee", "I like tea"]
+        assert [one.version for one in past] == [1, 2, 3, back.version]
+
+
+class CountingEdge(QdrantEdge):
+    """Counts the points that are stored and read."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, flush_s=60)
+        self.points = 0
+
+    async def upsert(self, points: Sequence[Point]) -> None:
+        """Count and store."""
+        self.points += len(points)
+        await super().upsert(points)
+
+    async def get(self, ids: Sequence[str], *, where: Condition, agreed: bool = False) -> Sequence[Point]:
+        """Read and count."""
+        found = await super().get(ids, where=where, agreed=agreed)
+        self.points += len(found)
+        return found
+
+    async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:
+        """Read and count."""
+        page = await super().scroll(where=where, limit=limit, start_id=start_id)
+        self.points += len(page.found)
+        return page
+
+
+async def test_the_twentieth_edit_of_a_text_costs_what_the_first_does(settings: Settings, edge_folder: Path) -> None:
+    vectors = CountingEdge(edge_folder)
+    async with serving(app_over(vectors, settings)) as http:
+        store = StoreApi(http)
+        score = (await store.add("Score 0", "Score 0")).item
+        costs: list[int] = []
+        for number in range(1, 21):
+            before = vectors.points
+            await store.patch(score.id, {"memory": f"Score {number}"})
+            costs.append(vectors.points - before)
+
+        assert len(set(costs)) == 1
+        assert len(await store.history(score.id)) == 21
 
 
 async def test_an_edit_of_other_fields_does_not_touch_event_time(store: StoreApi) -> None:

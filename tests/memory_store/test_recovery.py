@@ -88,6 +88,31 @@ async def test_too_late_is_not_found(store: StoreApi, clock: SetClock, days: flo
     assert response.status_code == 404
 
 
+async def test_a_former_state_of_a_text_comes_back_into_history_only(store: StoreApi, clock: SetClock) -> None:
+    tea = (await store.add("I like tea", "I like tea")).item
+    clock.pass_days(1)
+    coffee = await store.patch(tea.id, {"memory": "I like coffee"})
+    await store.delete(coffee.supersedes or "")
+
+    back = await store.recover(coffee.supersedes or "")
+
+    assert (back.memory, back.status, back.valid_to) == ("I like tea", "archived", coffee.valid_from)
+    assert [live.id for live in (await store.page()).items] == [tea.id]
+
+
+async def test_an_id_is_not_given_to_another_memory_once_the_former_text_has_expired(
+    store: StoreApi, clock: SetClock
+) -> None:
+    tea = (await store.add("I like tea", "I like tea", expires_at=clock.time + timedelta(days=1))).item
+    edited = await store.patch(tea.id, {"memory": "I like coffee", "expires_at": None})
+    clock.pass_days(2)
+
+    again = (await store.add("I like tea", "I like tea")).item
+
+    assert again.id != tea.id
+    assert await store.item(tea.id) == edited
+
+
 async def test_an_expired_memory_takes_no_part_in_later_statements(store: StoreApi, clock: SetClock) -> None:
     await store.add("City", "Rome", timestamp=day(5), expires_at=clock.time + timedelta(days=1))
     clock.pass_days(2)

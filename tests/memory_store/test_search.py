@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -214,6 +215,63 @@ async def test_filters_narrow_a_search(store: StoreApi, filters: dict[str, JsonV
     assert sorted(await store.found("what", filters=filters)) == expected
 
 
+_SECOND = 1_767_398_400  # 2026-01-03T00:00:00Z
+_TIMES: list[tuple[JsonValue, list[str]]] = [
+    ("2026-01-03T00:00:00Z", ["second"]),
+    ("2026-01-03T00:00:00+00:00", ["second"]),
+    ("2026-01-03T09:00:00+09:00", ["second"]),
+    ("2026-01-02", ["first"]),
+    ({"eq": _SECOND}, ["second"]),
+    ({"ne": "2026-01-03T09:00:00+09:00"}, ["first"]),
+    ({"in": ["2026-01-03T01:00:00+01:00", "2026-01-05"]}, ["second"]),
+    (["2026-01-02", _SECOND], ["first", "second"]),
+    ({"gte": _SECOND - 1}, ["second"]),
+    ({"gte": _SECOND + 86_400}, []),
+    ({"lte": _SECOND + 86_400}, ["first", "second"]),
+    ({"lt": float(_SECOND)}, ["first"]),
+    ({"gt": "2026-01-02", "lt": _SECOND}, []),
+    ("*", ["first", "second"]),
+    (None, []),
+]
+
+
+@pytest.mark.parametrize(("wanted", "expected"), _TIMES, ids=[str(wanted) for wanted, _ in _TIMES])
+async def test_times_are_compared_as_instants(store: StoreApi, wanted: JsonValue, expected: list[str]) -> None:
+    await store.add("a", "first", timestamp=datetime(2026, 1, 2, 18, tzinfo=UTC))
+    await store.add("b", "second", timestamp=day(3))
+
+    assert sorted(await store.found("what", filters={"valid_from": wanted})) == expected
+
+
+_DOTTED: list[tuple[dict[str, JsonValue], list[str]]] = [
+    ({"c.d": "x"}, ["inside", "one key"]),
+    ({"metadata.c.d": {"eq": "x"}}, ["inside", "one key"]),
+    ({"metadata": {"c.d": "x"}}, ["inside", "one key"]),
+    ({"c.d": {"contains": "x"}}, ["inside", "one key"]),
+    ({"c.d": {"in": ["x", "y"]}}, ["inside", "one key"]),
+    ({"c.d": {"ne": "x"}}, ["neither"]),
+    ({"c.d": "*"}, ["inside", "one key"]),
+    ({"c.d": None}, ["neither"]),
+    ({"e.f": {"gt": 2}}, ["inside", "one key"]),
+    ({"e.f": 3}, ["one key"]),
+    ({"yes.no": True}, ["one key"]),
+    ({"a.b.c": "deep"}, ["inside", "neither", "one key"]),
+]
+
+
+@pytest.mark.parametrize(("filters", "expected"), _DOTTED, ids=[str(filters) for filters, _ in _DOTTED])
+async def test_a_dot_in_a_filter_parts_two_keys_or_stands_in_one(
+    store: StoreApi, filters: dict[str, JsonValue], expected: list[str]
+) -> None:
+    in_one = {"c.d": "x", "e.f": 3, "yes.no": True, "a.b.c": "deep"}
+    inside = {"c": {"d": "x"}, "e": {"f": 4}, "yes": {"no": False}, "a": {"b.c": "deep"}}
+    neither = {"c": "x", "d": "x", "a.b": {"c": "deep"}}
+    for text, metadata in (("one key", in_one), ("inside", inside), ("neither", neither)):
+        await store.add(text, text, metadata=metadata)
+
+    assert sorted(await store.found("what", filters=filters)) == expected
+
+
 _BAD_FILTERS: list[JsonValue] = [
     {"topic": {"like": "x"}},
     {"topic": {}},
@@ -233,6 +291,11 @@ _BAD_FILTERS: list[JsonValue] = [
     {"memory": {"contains": 1}},
     {"id": "not-an-id"},
     {"OR": [{"a": number} for number in range(300)]},
+    {"created_at": True},
+    {"created_at": "yesterday"},
+    {"created_at": {"gte": 1_767_398_400_000}},
+    {"created_at": {"in": ["2026-01-01", "soon"]}},
+    {"a.b.c.d.e.f.g.h.i": 1},
 ]
 
 

@@ -1,6 +1,8 @@
 """Memories out of one store's namespace and into another's, line by line."""
 
 import json
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -8,7 +10,11 @@ import pytest
 
 from memloop.wire.memory import Namespace
 from memloop.wire.store_requests import ExportPage, Imported, MemoryLine, NumberedLine, StoreExport, StoreImport
+from memory_store.settings import Settings
+from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.memory_store.api import ALICE, StoreApi, day
+from tests.memory_store.conftest import app_over, serving
+from tests.memory_store.set_clock import SetClock
 
 
 async def lines_of(store: StoreApi, **fields: object) -> list[MemoryLine]:
@@ -72,6 +78,53 @@ async def test_what_was_erased_comes_back_with_its_history(store: StoreApi) -> N
     rome, live = await store.history(oslo.id)
     assert (live.supersedes, rome.metadata, live.changes[0].rule) == (rome.id, {"a": [1, {"b": None}]}, "imported")
     assert (await store.add("City", "Rome", timestamp=day(9))).outcome == "superseded"
+
+
+async def test_a_file_with_another_users_name_becomes_a_copy_for_that_user(store: StoreApi) -> None:
+    await filled(store)
+    before = await store.page(limit=100, latest_only="false", include_raw="true")
+    lines = [line.model_dump_json().replace('"alice"', '"bob"') for line in await lines_of(store)]
+    bob = store.of(user_id="bob")
+
+    first, second = await take(store.http, lines), await take(store.http, lines)
+
+    assert (first, second) == (Imported(imported=3), Imported(unchanged=3))
+    assert sorted(await bob.found("city")) == ["Oslo", "cat"]
+    assert await store.page(limit=100, latest_only="false", include_raw="true") == before
+    [oslo] = [hit.item for hit in await bob.search("Oslo", filters={"key": "City"})]
+    assert [past.memory for past in await bob.history(oslo.id)] == ["Rome", "Oslo"]
+
+
+async def test_a_deleted_memory_comes_back_under_its_id_from_a_file(store: StoreApi) -> None:
+    await filled(store)
+    lines = [line.model_dump_json() for line in await lines_of(store, include_raw=True)]
+    before = await store.page(limit=100, include_raw="true")
+    for item in (await store.page(limit=100, latest_only="false", include_raw="true")).items:
+        await store.delete(item.id)
+
+    first, second = await take(store.http, lines), await take(store.http, lines)
+
+    assert (first, second) == (Imported(imported=4), Imported(unchanged=4))
+    after = await store.page(limit=100, include_raw="true")
+    assert [(item.id, item.memory) for item in after.items] == [(item.id, item.memory) for item in before.items]
+    assert await store.found("city", as_of=day(3), filters={"key": "City"}) == ["Rome"]
+
+
+async def test_a_deleted_memory_that_has_expired_since_is_reported_by_its_line(
+    settings: Settings, edge_folder: Path
+) -> None:
+    clock = SetClock()
+    async with serving(app_over(QdrantEdge(edge_folder, flush_s=60), settings, clock=clock)) as http:
+        store = StoreApi(http)
+        code = (await store.add("Code", "1234", expires_at=clock.time + timedelta(days=1))).item
+        lines = [line.model_dump_json() for line in await lines_of(store)]
+        await store.delete(code.id)
+        clock.pass_days(2)
+
+        result = await take(http, lines)
+
+    assert (result.imported, result.failed) == (0, 1)
+    assert "deleted" in result.errors[0].message
 
 
 async def test_another_tenants_file_becomes_the_importers_own(store: StoreApi) -> None:

@@ -139,7 +139,7 @@ def import_memories(
         reached = None if dry_run else client
         try:
             if kind is Kind.MEMLOOP and file is not None:
-                await import_export(reached, file, counts)
+                await import_export(reached, file, counts, user=user)
             else:
                 sender = Sender(reached, target, counts, done) if reached is not None else None
                 await _import(found(), kind, target, counts, sender, user_part)

@@ -12,19 +12,29 @@ from memloop_clients import GatewayClient
 _LAST_LINE: Final = b'{"exported":'
 
 
-async def import_export(client: GatewayClient | None, file: Path, counts: Counts) -> None:
-    """Send the lines in batches; without a client only check them."""
+async def import_export(client: GatewayClient | None, file: Path, counts: Counts, *, user: str | None) -> None:
+    """Send the lines in batches; without a client only check them. They become the user's if one is named."""
     batch: list[tuple[int, bytes]] = []
     with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip() and not line.startswith(_LAST_LINE):
                 counts.taken += 1
-                batch.append((number, line.rstrip(b"\n")))
+                batch.append((number, line.rstrip(b"\n") if user is None else _given(line, user)))
             if len(batch) == MAX_LINES:
                 await _send(client, batch, counts)
                 batch = []
     if batch:
         await _send(client, batch, counts)
+
+
+def _given(line: bytes, user: str) -> bytes:
+    """Return the line as the user's; one that is no line of an export unchanged."""
+    try:
+        version = MemoryLine.model_validate_json(line)
+    except ValidationError:
+        return line.rstrip(b"\n")
+    item = version.item.model_copy(update={"user_id": user})
+    return version.model_copy(update={"item": item}).model_dump_json().encode()
 
 
 async def _send(client: GatewayClient | None, batch: list[tuple[int, bytes]], counts: Counts) -> None:

@@ -45,7 +45,8 @@ class KnownRecords:
         item = record.item
         self._by_id[item.id] = record
         self._facts.setdefault(record.chain, {})[item.id] = None if record.is_over(self._at) else record.as_version()
-        self._numbers[record.chain] = max(item.version, self._numbers.get(record.chain, 0))
+        for chain in (record.chain, record.origin or record.chain):  # no id is made a second time
+            self._numbers[chain] = max(item.version, self._numbers.get(chain, 0))
         for write in record.writes:
             self._by_write.setdefault(write, item.id)
 

@@ -109,7 +109,9 @@ class ItemChanges(TypedDict, total=False):
 class Record:
     """A memory with the fields that its wire form omits.
 
-    ``chain`` is shared by all versions of one fact; ``confirmed_at`` is the event time of its last statement;
+    ``chain`` is shared by all versions of one fact; the former states of a text have the id of their item there.
+    ``origin`` is the chain of which the id was made, where an edit of the text gave the item another;
+    ``confirmed_at`` is the event time of its last statement;
     ``writes`` names the writes that made or touched it (``event:digest:occurrence:outcome``), newest last;
     ``decisions`` hold the reasons for its state; ``ended_before`` is the ``expires_at`` that a deletion replaced.
     """
@@ -121,6 +123,7 @@ class Record:
     writes: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = ()
     ended_before: datetime | None = None
+    origin: str | None = None
 
     @property
     def namespace(self) -> Namespace:
@@ -176,7 +179,7 @@ def to_payload(record: Record) -> Payload:
     """Encode the whole record as JSON, without lists and objects that are empty and that a reader may lack."""
     payload: dict[str, JsonValue] = record.item.model_dump(mode="json", exclude={"id"})
     payload["tenant"] = record.tenant
-    payload["chain"] = record.chain
+    payload["chain"] = [record.chain, record.origin] if record.origin not in (None, record.chain) else record.chain
     payload["confirmed_at"] = record.confirmed_at.isoformat()
     payload["writes"] = list[JsonValue](record.writes)
     payload["flags"] = list[JsonValue](flags_of(record.item.metadata))
@@ -191,14 +194,16 @@ def to_payload(record: Record) -> Payload:
 def from_payload(item_id: str, payload: Payload) -> Record:
     fields = {name: value for name, value in payload.items() if name not in _INTERNAL}
     writes, ended_before = payload["writes"], payload.get("ended_before")
+    chain, origin = payload["chain"] if isinstance(payload["chain"], list) else (payload["chain"], None)
     return Record(
         tenant=str(payload["tenant"]),
         item=MemoryItem.model_validate({**fields, "id": item_id}),
-        chain=str(payload["chain"]),
+        chain=str(chain),
         confirmed_at=datetime.fromisoformat(str(payload["confirmed_at"])),
         writes=tuple(str(write) for write in writes) if isinstance(writes, list) else (),
         decisions=decisions_from(payload.get("decisions")),
         ended_before=datetime.fromisoformat(ended_before) if isinstance(ended_before, str) else None,
+        origin=str(origin) if origin else None,
     )
 
 

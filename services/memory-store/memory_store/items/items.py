@@ -15,7 +15,7 @@ from memloop.wire.store_requests import MAX_DEPTH, Entities, Entity, EntityType,
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.tenants import Buffers, ChangeFeed
 from memory_store.items.batch import points_of, updated_point
-from memory_store.items.documents import ItemChanges, Record, View, from_payload, pages, within
+from memory_store.items.documents import ItemChanges, Record, View, every_record, from_payload, pages, within
 from memory_store.items.guarded import by_tenant, erasure_changes, expired_changes, repeated_when_moved
 from memory_store.items.identity import chain_id, check_metadata, content_hash, snapshot_id
 from memory_store.items.tools import ItemTools, Owned, fact_of, is_uuid, stored
@@ -64,29 +64,21 @@ class Items:
             fields = _patched_fields(patch)
             if not fields:
                 return record.item
-            versions = await fact_of(self.tools.vectors, record)
-            number = max(version.item.version for version in (record, *versions)) + 1
             moment = self.tools.clock()
-            before, after = _edited(record, fields, number=number, moment=moment)
+            before, after = _edited(record, fields, moment=moment)
+            fact = all_of([within(namespace), Equals("chain", after.chain)])
+            versions = await every_record(self.tools.vectors, fact)
+            after = after.with_item(version=1 + max(version.item.version for version in (record, *versions)))
             points = await points_of([before, after], self.tools.encoding)
-            for moved in await self._moved(after, versions, moment) if after.chain != record.chain else ():
-                points += await updated_point(moved, self.tools.vectors)
+            for each in versions:
+                is_live = each.item.status == "activated" and not each.is_over(moment)
+                if is_live and each.chain == after.chain != record.chain:  # another memory said this text until now
+                    end = max(after.item.valid_from, each.item.valid_from)
+                    ended = each.with_item(status="archived", valid_to=end, updated_at=moment)
+                    overtaken = ended.decided("overtaken", moment, other=after.item.id)
+                    points += await updated_point(overtaken, self.tools.vectors)
             await self.tools.guarded.store(begun, points)
             return after.item
-
-    async def _moved(self, edited: Record, versions: Sequence[Record], moment: datetime) -> list[Record]:
-        """Return the item's former versions under its new fact, and that fact's live versions, which end."""
-        since = edited.item.valid_from
-        ended = [
-            each.with_item(status="archived", valid_to=max(since, each.item.valid_from), updated_at=moment)
-            for each in await fact_of(self.tools.vectors, edited)
-            if each.item.status == "activated" and not each.is_over(moment)
-        ]
-        former = (each for each in versions if each.item.id != edited.item.id)
-        return [
-            *(replace(each, chain=edited.chain) for each in former),
-            *(each.decided("overtaken", moment, other=edited.item.id) for each in ended),
-        ]
 
     @repeated_when_moved
     async def delete(self, owned: Owned, *, if_version: int | None) -> None:
@@ -222,11 +214,12 @@ def _patched_fields(patch: ItemPatch) -> ItemChanges:
     return fields
 
 
-def _edited(record: Record, fields: ItemChanges, *, number: int, moment: datetime) -> tuple[Record, Record]:
-    """Returns the former state under an id of its own, and the item with its new fields.
+def _edited(record: Record, fields: ItemChanges, *, moment: datetime) -> tuple[Record, Record]:
+    """Returns the former state under an id of its own, and the item with its new fields and no new number yet.
 
     A new text holds from the edit on. Other fields are no statement about time: the former state then ends
-    where it began, so that no ``as_of`` finds it.
+    where it began, so that no ``as_of`` finds it. A memory that was added as a text is found by its new one, and its
+    former states by its id: whoever adds the old text again adds another memory.
     """
     item = record.item
     since = max(moment, item.valid_from) if "memory" in fields else item.valid_from
@@ -234,13 +227,13 @@ def _edited(record: Record, fields: ItemChanges, *, number: int, moment: datetim
     before = record.with_item(id=snapshot, status="archived", valid_to=since, updated_at=moment)
     if "memory" in fields:
         fields["times"] = times_of(fields["memory"], since, ())
-    after = record.with_item(**fields).with_item(
-        version=number, supersedes=snapshot, valid_from=since, updated_at=moment
-    )
-    chain = record.chain
-    if "memory" in fields and item.key == key_of_text(item.memory):  # it was added as a text, and is another one now
-        after = after.with_item(key=key_of_text(fields["memory"]))
-        chain = chain_id(record.namespace, item.memory_type, after.item.key)
-    before, after = replace(before, writes=(), chain=chain), replace(after, chain=chain)
+    after = record.with_item(**fields).with_item(supersedes=snapshot, valid_from=since, updated_at=moment)
+    if item.key == key_of_text(item.memory):
+        before = replace(before, chain=item.id)
+        after = after.with_item(key=key_of_text(after.item.memory))
+        if item.memory_type != "RawTurn":
+            chain = chain_id(record.namespace, item.memory_type, after.item.key)
+            after = replace(after, chain=chain, origin=record.origin or record.chain)
+    before = replace(before, writes=(), origin=None)
     after = replace(after, confirmed_at=max(since, record.confirmed_at))
     return before.decided("overtaken", moment, other=item.id), after.decided("edited", moment, other=snapshot)

@@ -15,7 +15,7 @@ from memory_store.items.documents import Clock, Record, every_record, from_paylo
 from memory_store.items.guarded import GuardedStore, NamespaceLocks, repeated_when_moved
 from memory_store.items.statements import Placement, Resolution, resolve
 from memory_store.metrics import Metrics
-from memory_store.vectors.filters import Equals, Ids, all_of
+from memory_store.vectors.filters import AnyOf, Ids, OneOf, all_of
 from memory_store.vectors.port import Collection
 
 
@@ -43,8 +43,14 @@ def no_such_memory() -> NotFound:
 
 
 async def fact_of(vectors: Collection, record: Record) -> list[Record]:
-    """Returns all versions of the record's fact, deleted and expired ones too, in no order."""
-    return await every_record(vectors, all_of([within(record.namespace), Equals("chain", record.chain)]))
+    """Returns all versions of the record's fact, deleted and expired ones too, in no order.
+
+    Those of a text are the former states of the item as well, whatever they said.
+    """
+    chains = record.chain, record.item.id
+    either = AnyOf((OneOf("chain", chains), Ids((record.chain,))))
+    found = await every_record(vectors, all_of([within(record.namespace), either]))
+    return [each for each in found if each.chain in chains or each.item.id == record.chain]
 
 
 def is_uuid(text: str) -> bool:
@@ -118,12 +124,13 @@ async def recover(tools: ItemTools, owned: Owned) -> MemoryItem:
         if ends and min(ends) <= tools.clock():
             raise no_such_memory()
         fact = await fact_of(tools.vectors, record)
-        batch = Batch(record.namespace, fact, written_at=tools.clock())
-        stated_at = record.item.valid_from
+        moment, stated_at = tools.clock(), record.item.valid_from
+        batch = Batch(record.namespace, fact, written_at=moment)
         if record.item.memory_type == "RawTurn":
             resolution = Resolution("inserted", "raw turn", placed=Placement(stated_at))
         else:
-            resolution = resolve(record.item.hash, stated_at, batch.records.versions(record.chain))
+            versions = [each.as_version() for each in fact if not each.is_over(moment)]
+            resolution = resolve(record.item.hash, stated_at, versions)
         restored = batch.restore(record, resolution)
         await tools.guarded.store(begun, await embedded([batch], tools.vectors, tools.encoding))
         return restored.item

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from memloop.wire import fields
-from memloop.wire.errors import Conflict, MemloopError, Unprocessable
+from memloop.wire.errors import Conflict, MemloopError, NotFound, Unprocessable
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, UserFields
 from memloop.wire.store_requests import ExportPage, Imported, LineError, MemoryLine, StoreExport, StoreImport
 from memory_store.items.batch import Batch, embedded
-from memory_store.items.documents import Record, View, every_record, exactly_in, from_payload, of_tenant, within
+from memory_store.items.documents import Record, View, every_record, exactly_in, from_payload, within
 from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.identity import chain_id, check_metadata, content_hash, imported_id, is_item_id
-from memory_store.items.tools import ItemTools
+from memory_store.items.tools import ItemTools, Owned, recover
 from memory_store.times.reading import times_of
-from memory_store.vectors.filters import Condition, Ids, OneOf, all_of
+from memory_store.vectors.filters import AnyOf, Ids, OneOf, all_of
 
 _MAX_KEY_CHARS = 512
 
@@ -42,9 +42,9 @@ async def export(tools: ItemTools, request: StoreExport) -> ExportPage:
 async def take(tools: ItemTools, request: StoreImport) -> Imported:
     """Store the lines that can be read, in lanes of their own users; the others are told by their numbers.
 
-    Nothing is written outside of the tenant: a version keeps its id only where the tenant has it already (then it
-    is left as it is); any other gets one made of the namespace and its former id, the same at every import. Lines
-    of a namespace that is erased meanwhile are refused.
+    Nothing is written outside of the tenant: a version keeps its id only where its namespace has it already (then it
+    is left as it is, or its deletion taken back); any other gets one made of the namespace and its former id, the same
+    at every import. Lines of a namespace that is erased meanwhile are refused.
     """
     read: dict[Namespace, list[_Read]] = defaultdict(list)
     errors: list[LineError] = []
@@ -57,22 +57,34 @@ async def take(tools: ItemTools, request: StoreImport) -> Imported:
     imported = unchanged = 0
     for namespace, lines in read.items():
         try:
-            fresh = await _into(tools, namespace, lines, began=request.began)
+            fresh, deleted = await _into(tools, namespace, lines, began=request.began)
         except Conflict as error:
             errors += [LineError(line=one.number, message=error.message) for one in lines]
-        else:
-            imported, unchanged = imported + fresh, unchanged + len(lines) - fresh
+            continue
+        imported, unchanged = imported + fresh, unchanged + len(lines) - fresh - len(deleted)
+        for number, item_id in deleted.items():
+            try:
+                is_back = (await recover(tools, Owned(request.tenant, item_id))).id == item_id
+            except (NotFound, Conflict) as error:
+                errors.append(LineError(line=number, message=f"it was deleted: {error.message}"))
+            else:
+                imported, unchanged = imported + is_back, unchanged + (not is_back)
     return Imported(imported=imported, unchanged=unchanged, failed=len(errors), errors=tuple(errors))
 
 
 @repeated_when_moved
-async def _into(tools: ItemTools, namespace: Namespace, lines: Sequence[_Read], *, began: int | None) -> int:
-    """Store a namespace's lines; how many are new. Raises ``Conflict`` if it is erased meanwhile."""
+async def _into(
+    tools: ItemTools, namespace: Namespace, lines: Sequence[_Read], *, began: int | None
+) -> tuple[int, dict[int, str]]:
+    """Store a namespace's lines; how many are new, and the ids of deleted versions by the numbers of their lines.
+
+    Raises ``Conflict`` if it is erased meanwhile.
+    """
     async with tools.locks.hold(namespace.lane()):
         begun = await tools.guarded.begin(namespace, began=began)
         # The id here of every id that the lines name
         named = {one.line.item.id for one in lines} | {one.line.item.supersedes or "" for one in lines} - {""}
-        own = all_of([of_tenant(namespace.tenant), Ids(tuple(filter(is_item_id, named)))])
+        own = all_of([exactly_in(namespace), Ids(tuple(filter(is_item_id, named)))])
         page = await tools.vectors.scroll(where=own, limit=len(named))
         kept = {found.id for found in page.found}
         ids = {one: one if one in kept else imported_id(namespace, one) for one in named}
@@ -96,16 +108,15 @@ async def _into(tools: ItemTools, namespace: Namespace, lines: Sequence[_Read], 
         for chain in {record.chain for record in fresh if record.item.memory_type != "RawTurn"}:
             batch.repair(chain)
         await tools.guarded.store(begun, await embedded([batch], tools.vectors, tools.encoding))
-        return len(fresh)
+        numbers = {ids[one.line.item.id]: one.number for one in lines}
+        return len(fresh), {numbers[one]: one for one in records if batch.records[one].item.status == "deleted"}
 
 
 async def _known(tools: ItemTools, namespace: Namespace, records: Sequence[Record]) -> list[Record]:
-    """What the tenant has under the same ids, and the other versions of the facts."""
-    chains: Condition = OneOf("chain", tuple({record.chain for record in records}))
-    facts = await every_record(tools.vectors, all_of([exactly_in(namespace), chains]))
-    same = all_of([of_tenant(namespace.tenant), Ids(tuple(record.item.id for record in records))])
-    known = {record.item.id: record for record in await every_record(tools.vectors, same)}
-    return list((known | {record.item.id: record for record in facts}).values())
+    """What the namespace has under the same ids, and the other versions of the facts."""
+    facts = OneOf("chain", tuple({record.chain for record in records}))
+    same = Ids(tuple(record.item.id for record in records))
+    return await every_record(tools.vectors, all_of([exactly_in(namespace), AnyOf((facts, same))]))
 
 
 def _parsed(text: str) -> MemoryLine:

@@ -8,7 +8,7 @@ import math
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias, cast
 
@@ -26,6 +26,8 @@ _NAMES = frozenset(("user_id", "agent_id", "run_id"))
 _LOST = "\ufffd"
 _TIME_FIELDS = ("valid_from", "valid_to", "created_at", "updated_at", "expires_at")
 _ITEM_FIELDS = frozenset((*_TEXT_FIELDS, *_TIME_FIELDS, "version", "status"))
+_NOT_TEXT = frozenset(("id", *_TIME_FIELDS))
+"""Fields whose values are more than their spelling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,23 +159,55 @@ class _Parser:
         return tuple(self.group(inner, depth=depth + 1) for inner in value)
 
     def _field(self, name: str, value: JsonValue) -> Condition:
-        self._conditions += 1
-        if self._conditions > _MAX_CONDITIONS:
-            raise _refused(f"a filter has at most {_MAX_CONDITIONS} conditions")
         if not _FIELD.fullmatch(name):
             raise _refused(f"no field can be named {name[:80]!r}")
         known = name in _ITEM_FIELDS or name.startswith("metadata.")
         field = name if known else f"metadata.{name}"
-        if field in _NAMES and _LOST in str(value):
-            message = f"filters: {field} is compared with a name that has lost a character: it has U+FFFD"
-            raise Unprocessable(message, param="filters", code=INVALID_NAME)
-        if isinstance(value, dict):
-            if not value:
-                raise _refused(f"{field} has an empty object of operators")
-            return AllOf(tuple(_operator(field, name, bound) for name, bound in value.items()))
-        if isinstance(value, list):
-            return _one_of(field, value)
-        return Not(Missing(field)) if value == "*" else _equals(field, value)
+        keys = field.split(".")
+        self._conditions += 2 ** max(len(keys) - 2, 0)
+        if self._conditions > _MAX_CONDITIONS:
+            raise _refused(f"a filter has at most {_MAX_CONDITIONS} conditions; each dot in a name doubles them")
+        condition = _on_field(field, value)
+        return condition if len(keys) < 3 else _in_any(condition, _places(keys))
+
+
+def _on_field(field: str, value: JsonValue) -> Condition:
+    if field in _NAMES and _LOST in str(value):
+        message = f"filters: {field} is compared with a name that has lost a character: it has U+FFFD"
+        raise Unprocessable(message, param="filters", code=INVALID_NAME)
+    if isinstance(value, dict):
+        if not value:
+            raise _refused(f"{field} has an empty object of operators")
+        return AllOf(tuple(_operator(field, name, bound) for name, bound in value.items()))
+    if isinstance(value, list):
+        return _one_of(field, value)
+    return Not(Missing(field)) if value == "*" else _equals(field, value)
+
+
+def _places(keys: Sequence[str]) -> tuple[str, ...]:
+    """The places that a dotted name of metadata may mean: ``a.b`` is ``b`` inside of ``a``, or one key with a dot."""
+    top, first, *others = keys
+    ways = [[first]]
+    for key in others:
+        ways = [way for known in ways for way in ([*known, key], [*known[:-1], f"{known[-1]}.{key}"])]
+    return tuple(".".join((top, *(f'"{key}"' if "." in key else key for key in way))) for way in ways)
+
+
+def _in_any(condition: Condition, fields: Sequence[str]) -> Condition:
+    """The condition on a field, as it is on a value at any of several places."""
+    match condition:
+        case AllOf(inner):
+            return AllOf(tuple(_in_any(one, fields) for one in inner))
+        case AnyOf(inner):
+            return AnyOf(tuple(_in_any(one, fields) for one in inner))
+        case Not(one):
+            return Not(_in_any(one, fields))
+        case Missing():
+            return AllOf(tuple(Missing(field) for field in fields))
+        case Ids() | Equals(field="flags"):
+            return condition
+        case _:
+            return AnyOf(tuple(replace(condition, field=field) for field in fields))
 
 
 def _refused(reason: str) -> Unprocessable:
@@ -202,6 +236,8 @@ def _equals(field: str, value: JsonValue) -> Condition:
     match value:
         case None:
             return Missing(field)
+        case _ if field in _TIME_FIELDS:
+            return AllOf((_bound(field, "gte", value), _bound(field, "lte", value)))
         case bool():
             return Equals("flags", flag(field.removeprefix("metadata."), value))
         case int() if abs(value) >= _MAX_EXACT_FLOAT:
@@ -245,7 +281,7 @@ def _one_of(field: str, value: JsonValue) -> Condition:
         raise _refused(f"{field} takes a list of at least one value")
     if len(value) > _MAX_CONDITIONS:
         raise _refused(f"{field} takes at most {_MAX_CONDITIONS} values")
-    if field != "id" and all(isinstance(one, str) for one in value):
+    if field not in _NOT_TEXT and all(isinstance(one, str) for one in value):
         return OneOf(field, tuple(cast("list[str]", value)))
     return AnyOf(tuple(_equals(field, one) for one in value))
 
@@ -253,16 +289,17 @@ def _one_of(field: str, value: JsonValue) -> Condition:
 def _bound(field: str, name: str, value: JsonValue) -> Condition:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise _refused(f"{field} can only be compared with a number or a time")
-    if isinstance(value, str):
-        try:
-            moment = utc(check_moment(datetime.fromisoformat(value)))
-        except ValueError:
-            shown = f"{value[:80]!r}, which is no number and no ISO time of the years 1000 to 8999"
-            raise _refused(f"{field} is compared with {shown}") from None
-        if _DAY.fullmatch(value) and name in _OF_WHOLE_DAYS:
-            name, moment = _OF_WHOLE_DAYS[name], moment + timedelta(days=1)
-        return TimeRange(field, **{name: moment})
-    return NumberRange(field, **{name: _finite(field, value)})
+    if not isinstance(value, str) and field not in _TIME_FIELDS:
+        return NumberRange(field, **{name: _finite(field, value)})
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else datetime.fromtimestamp(value, UTC)
+        moment = utc(check_moment(moment))
+    except (ValueError, OverflowError, OSError):
+        shown = f"{str(value)[:80]!r}, which is no number and no ISO time of the years 1000 to 8999"
+        raise _refused(f"{field} is compared with {shown}") from None
+    if isinstance(value, str) and _DAY.fullmatch(value) and name in _OF_WHOLE_DAYS:
+        name, moment = _OF_WHOLE_DAYS[name], moment + timedelta(days=1)
+    return TimeRange(field, **{name: moment})
 
 
 def utc(moment: datetime) -> datetime:
