@@ -48,9 +48,11 @@ async def test_a_key_that_only_reads_cannot_put_a_write_back(redis_url: str) -> 
 
 async def test_a_write_that_goes_on_under_another_policy_shows_the_writer_every_turn(redis_url: str) -> None:
     facts, shown, down = [f"fact-{number:04}" for number in range(4)], list[list[str]](), asyncio.Event()
+    refused = list[Body]()
 
     def reply(body: Body) -> Reply:
         if down.is_set():
+            refused.append(body)
             return 503
         shown.append(FACT.findall(last_text(body)))
         if len(shown) == 1:
@@ -64,8 +66,10 @@ async def test_a_write_that_goes_on_under_another_policy_shows_the_writer_every_
     async with api(redis_url, reply) as it, it.rig.working():
         assert (await it.call("PUT", policy, {"instructions": rules})).status == 200
         event_id = (await it.post("/v1/memory/add", {"messages": messages, "user_id": "alice"})).json["event_id"]
-        await eventually(down.is_set)
+        await eventually(lambda: bool(refused))
         assert (await it.call("PUT", policy, {"instructions": "Be brief."})).status == 200
+        before = len(refused)
+        await eventually(lambda: len(refused) > before + 1)  # a run that began under the new policy
         down.clear()
         event = await it.rig.event(event_id)
     assert event.status == "completed"
