@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from tests.fakes.job_engine import Body, add_memory, cut, listed, tool_call
 
@@ -105,7 +105,7 @@ def pairs_calls(messages: Messages) -> None:
         if message["role"] != "tool" and waiting:
             raise ValueError("a message with role 'assistant' and tool_calls must be followed by tool messages")
         waiting = [each for each in waiting if each != message.get("tool_call_id")]
-        waiting += [call["id"] for call in message.get("tool_calls", ())]
+        waiting += [call["id"] for call in cast("list[Body]", message.get("tool_calls", []))]
 
 
 def without_tools(messages: Messages) -> None:

@@ -279,7 +279,7 @@ async def test_the_writer_reads_when_a_message_without_a_time_of_its_own_was_sai
 
 
 def about(*facts: tuple[str, str]) -> Body:
-    drafts = [{"key": key, "memory_type": "UserMemory", "value": value, "tags": []} for key, value in facts]
+    drafts: list[Body] = [{"key": key, "memory_type": "UserMemory", "value": value, "tags": []} for key, value in facts]
     return tool_call("add_memory", memory_list=drafts, summary="facts")
 
 

@@ -325,7 +325,7 @@ async def test_a_stream_under_another_name_is_a_stream(kind: str, gateway: Gatew
 async def test_a_text_beside_a_number_that_json_lacks_is_kept(gateway: Gateway, engine: FakeEngine) -> None:
     """Python's own writer writes NaN and Infinity."""
     head = {name: ANSWER[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
-    odd = {"content": [{"token": "B", "logprob": float("nan"), "bytes": None, "top_logprobs": []}]}
+    odd: Object = {"content": [{"token": "B", "logprob": float("nan"), "bytes": None, "top_logprobs": []}]}
     choices: list[Object] = [text("A"), {**text("B"), "logprobs": odd}, text("C"), END]
     raw = b"".join(b"data: " + json.dumps({**head, "choices": [each]}).encode() + b"\n\n" for each in choices)
     found = await by_all(gateway, engine, SendsBytes([raw, b"data: [DONE]\n\n"], "text/event-stream"))
@@ -338,7 +338,7 @@ async def test_a_whole_answer_with_a_number_that_json_lacks_is_json(
     memory: Object, gateway: Gateway, engine: FakeEngine
 ) -> None:
     [choice] = ANSWER["choices"]
-    logprobs = {"content": [{"token": "Hi.", "logprob": -float("inf"), "bytes": None, "top_logprobs": []}]}
+    logprobs: Object = {"content": [{"token": "Hi.", "logprob": -float("inf"), "bytes": None, "top_logprobs": []}]}
     engine.will(SendsBytes([json.dumps({**ANSWER, "choices": [{**choice, "logprobs": logprobs}]}).encode()]))
     answer = await gateway.chat(**memory)
     assert answer.json["choices"][0]["logprobs"]["content"][0]["logprob"] is None

@@ -45,6 +45,27 @@ async def renewed(renew: Callable[[], Awaitable[None]], *, every_s: float) -> As
         yield
 
 
+async def watched(
+    work: Coroutine[Any, Any, _Result], *, check: Callable[[], Awaitable[None]], every_s: float
+) -> _Result:
+    """Do the work and call ``check`` now and then; its error stops the work and is raised.
+
+    A check that cannot reach the state says nothing: the work goes on. Returns or raises once the work has ended.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        while not (await asyncio.wait({task}, timeout=every_s))[0]:
+            with suppress(DependencyError):
+                await check()
+        return task.result()
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()
+        del task  # it holds the work's error, whose traceback holds this frame
+
+
 @asynccontextmanager
 async def beside(work: Coroutine[Any, Any, _Result]) -> "AsyncGenerator[asyncio.Task[_Result]]":
     """Run the coroutine while the block does something else; cancel it if the block leaves before its end."""

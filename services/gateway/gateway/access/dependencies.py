@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from gateway.access.access import Access
 from gateway.access.estimates import estimate_tokens
 from gateway.access.keys import Principal, managed
-from gateway.idempotency import refuse_ignored_key
+from gateway.idempotency import KEY_HEADER, refuse_ignored_key
 from memloop.chores import patient
 from memloop.wire.base import Wire, spender
 from memloop.wire.chat import NO_OPTIONS, MemoryOptions
@@ -84,7 +84,8 @@ class Needed:
         if self.scope is not None:
             principal.require(self.scope)
         if not self.ignores_unknown:
-            refuse_ignored_key(request)
+            if KEY_HEADER in request.headers:
+                refuse_ignored_key(request)
             await refuse_unknown(request)
         elif request.method == "DELETE":
             refuse_unknown_dry_run(request)

@@ -85,7 +85,7 @@ def counted(body: bytes, fields: Json) -> Outgoing:
 
 async def events_of(upstream: RawResponse) -> More:
     """Return the events of an answer to a request for a stream; an engine that has no streams answers it whole."""
-    if media_type(upstream) != _JSON:
+    if upstream.headers.get("Content-Type", _JSON).partition(";")[0].strip().lower() != _JSON:
         return upstream.some
     answer = answer_in(await upstream.read())
     if (fault := fault_in(answer)) is not None:
@@ -100,11 +100,6 @@ async def events_of(upstream: RawResponse) -> More:
         return left.pop() if left else b""
 
     return more
-
-
-def media_type(upstream: RawResponse) -> str:
-    """Return the kind of an answer without its parameters."""
-    return upstream.headers.get("Content-Type", _JSON).partition(";")[0].strip().lower()
 
 
 def for_engine(fields: Json, model: LoopModel) -> Json:
@@ -230,16 +225,15 @@ class EngineCall:
                     upstream = await self._opened(opened, body, path)
                     if not upstream.succeeded:
                         raise await refusal(upstream)
-                    streams = body.streams or media_type(upstream) == _EVENTS
+                    kind = upstream.headers.get("Content-Type", _JSON)
+                    streams = body.streams or kind.startswith(_EVENTS)
                     more = await events_of(upstream) if streams else None
                     raw = b"" if streams else await upstream.read()
                 if more is not None:
                     return self.event_stream(partial(stream, more), opened.pop_all())
                 answer = await whole(raw)
                 self.meter.finish()
-                return Response(
-                    answer, status_code=upstream.status, media_type=upstream.headers.get("Content-Type", _JSON)
-                )
+                return Response(answer, status_code=upstream.status, media_type=kind)
         except ClientGone:
             self.backend.metrics.upstream_abort.inc()
             raise

@@ -14,7 +14,8 @@ from gateway.long_read.progress import Publish
 from gateway.long_read.reading import Reading
 from gateway.long_read.records import TERMINAL, ReadJob, terminal_event
 from gateway.long_read.run import ReadingTools, new_record, run_read
-from gateway.queue import Hold, JobCancelled, JobGone, JobResult, JournalCheckpoints, Lease, is_outage, watched
+from gateway.queue import Hold, JobCancelled, JobGone, JobResult, JournalCheckpoints, Lease, is_outage
+from memloop.chores import watched
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import ChatModel, Completion, Prompt
 from memloop.wire.errors import (

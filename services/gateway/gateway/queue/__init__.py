@@ -9,7 +9,6 @@ from gateway.queue.handling import queue_rules as queue_rules
 from gateway.queue.handling import state_of as state_of
 from gateway.queue.runner import Hold as Hold
 from gateway.queue.runner import Runner as Runner
-from gateway.queue.runner import watched as watched
 from memloop_state.queue.jobs import Depth as Depth
 from memloop_state.queue.jobs import GuardBroken as GuardBroken
 from memloop_state.queue.jobs import IndexFull as IndexFull

@@ -16,15 +16,16 @@ task of its own.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from opentelemetry.trace import SpanKind
 
 from gateway.queue.handling import JobCancelled, JobResult, LaneLost, RunnerOptions, is_outage
+from memloop.chores import watched
 from memloop.wire.base import request_id, spender
 from memloop.wire.errors import Conflict, DependencyError, MemloopError
 from memloop_service.tracing import span
@@ -156,25 +157,6 @@ class Runner:
             keeps_work=ending.keeps_work,
         )
         return None
-
-
-async def watched(work: Coroutine[Any, Any, _Result], *, check: _Step, every_s: float) -> _Result:
-    """Do the work and call ``check`` now and then; its error stops the work and is raised.
-
-    A check that cannot reach the state says nothing: the work goes on. Returns or raises once the work has ended.
-    """
-    task = asyncio.ensure_future(work)
-    try:
-        while not (await asyncio.wait({task}, timeout=every_s))[0]:
-            with suppress(DependencyError):
-                await check()
-        return task.result()
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
-        if not task.cancelled():
-            task.exception()
-        del task  # it holds the work's error, whose traceback holds this frame
 
 
 class Intake:
