@@ -204,6 +204,22 @@ async def test_an_expired_file_is_deleted(redis_url: str, tmp_path: Path) -> Non
         assert (await it.get(f"{FILES}/{file['id']}")).status == 404
 
 
+async def test_a_file_whose_text_comes_while_it_is_deleted_leaves_nothing(redis_url: str, tmp_path: Path) -> None:
+    async with api(redis_url, reader, **with_storage(tmp_path)) as it:
+        file = await upload(it.gateway, b"some text")
+        records = it.rig.work.reading.files.records
+        assert records is not None
+
+        async def extract(tenant: str, file_id: str) -> None:
+            async with it.rig.working():
+                assert (await processed(it.gateway, file_id))["status"] == "processed"
+
+        records.before_deletion(extract)
+        await records.delete("local", file["id"])
+        assert await it.rig.work.state.get(_at(it).key("blob-bytes", "local")) == "0"
+        assert stored(tmp_path) == []
+
+
 async def test_without_a_storage_files_are_not_served_and_reads_go_on(redis_url: str) -> None:
     async with api(redis_url, reader) as it, it.rig.working():
         assert (await sent(it.gateway, b"x")).status == 501

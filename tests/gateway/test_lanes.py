@@ -214,7 +214,7 @@ async def test_a_finished_job_expires_and_its_payload_is_gone(queue: LaneQueue, 
 async def test_a_forgotten_job_loses_its_lease_and_its_lane_goes_on(queue: LaneQueue) -> None:
     await submit(queue, "a", "b")
     lease = await next_lease(queue)
-    assert await queue.forget("t/ben", "a") == "in_progress"
+    assert (await queue.forget("t/ben", "a"))[0] == "in_progress"
     assert await queue.beat(lease) == "lost"
     await queue.abandon(lease)
     assert (await next_lease(queue)).job_id == "b"

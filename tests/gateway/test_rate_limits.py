@@ -243,7 +243,8 @@ async def test_a_background_response_whose_worker_dies_after_the_answer_is_charg
         answer = await it.post("/v1/responses", {"model": "m", "input": "Hi.", "background": True})
         background = it.rig.work.background
         handler = ResponseHandler(background, it.rig.work.chat, it.rig.work.vector_stores)
-        lease = await background.queue.take(Worker("w", lease_ms=60_000, idle_ms=60_000))
+        worker = Worker("w", lease_ms=60_000, idle_ms=60_000)
+        lease = await background.queue.take(worker, partition=background.queue.keys.of_id(answer.json["id"]))
         assert lease is not None
         for _ in range(2):  # the second run is another worker's, which has the answer in the journal
             await handler.run(lease, Hold(background.queue, lease))

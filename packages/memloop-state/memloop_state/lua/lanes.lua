@@ -194,14 +194,14 @@ function steps.record()
 end
 
 function steps.forget()
-  local status, dead, index = unpack(redis.call('HMGET', job, 'status', 'dead', 'index'))
+  local status, record, dead, index = unpack(redis.call('HMGET', job, 'status', 'record', 'dead', 'index'))
   leave_list()
   if index then redis.call('ZREM', index, want.id) end
   disown(job)
   if dead then redis.call('XDEL', q.dead, dead) end
   release()
   redis.call('DEL', job, q.journal, q.events)
-  return status
+  return {status, record}
 end
 
 -- Queues a job again: a dead letter with its own payload, or one that ended well and has this record still, with another

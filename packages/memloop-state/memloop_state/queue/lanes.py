@@ -237,9 +237,10 @@ class LaneQueue:
         """Undo :meth:`take_lane`."""
         await self._stepped("abandon", lane, {"mine": f"{token}|erase"})
 
-    async def forget(self, lane: str, job_id: str) -> str | None:
-        """Delete the job and its data; a running worker loses its lease. Returns the last status or None."""
-        return await self._stepped("forget", lane, {}, job_id=job_id, sure=True)
+    async def forget(self, lane: str, job_id: str) -> tuple[str | None, str | None]:
+        """Delete the job and its data; a running worker loses its lease. Returns the last status and record."""
+        status, record = await self._stepped("forget", lane, {}, job_id=job_id, sure=True)
+        return status, record
 
     async def requeue(
         self, lane: str, job_id: str, *, record: str, created_ms: int, payload: str | None = None, former: str = ""

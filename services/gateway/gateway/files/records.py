@@ -191,14 +191,14 @@ class FileRecords:
 
     async def delete(self, tenant: str, file_id: str) -> FileDeleted:
         """Delete the file and its text; a running read keeps the text until it ends. Raises NotFound."""
-        job, stored = await self.job(tenant, file_id), await self.get(tenant, file_id)
+        job = await self.job(tenant, file_id)
         for also in self._first:
             await also(tenant, file_id)
-        await self.queue.forget(file_id, file_id)
+        _, last = await self.queue.forget(file_id, file_id)
         await self._indexes.remove(FILES_EXPIRING, f"{tenant} {file_id}")
         await self.blobs.release(job.raw, holder=f"file:{file_id}")
-        if stored.text is not None:
-            await self.blobs.release(stored.text, holder=f"text:{file_id}")
+        if last and (text := StoredFile.model_validate_json(last).text):  # its extraction may have ended meanwhile
+            await self.blobs.release(text, holder=f"text:{file_id}")
         return FileDeleted(id=file_id)
 
     async def delete_expired(self) -> None:

@@ -88,7 +88,7 @@ class MemoryEvents:
     async def forget(self, namespace: Namespace) -> Forgotten:
         """Delete the namespace's events, waiting writes, journals and dead letters. A running write loses its lease."""
         ids = [event_id async for event_id, _ in self._within(namespace)]
-        statuses = [await self._queue.forget(namespace.lane(), event_id) for event_id in ids]
+        statuses = [(await self._queue.forget(namespace.lane(), event_id))[0] for event_id in ids]
         await self._queue.indexes.remove(self._keys.of_name(namespace.lane()).key("kept-events"), *ids)
         waiting = sum(status is not None and status not in ENDED for status in statuses)
         return Forgotten(events=len(ids), waiting=waiting)
