@@ -187,6 +187,17 @@ async def test_a_batch_with_an_unknown_memory_changes_nothing(client: Client) ->
     assert await client.listed(user_id="ann") == ["Tea."]
 
 
+async def test_a_batch_with_a_superseded_memory_changes_nothing(client: Client) -> None:
+    item_id = await client.added("Tea at five.")
+    live = [await client.added(f"Cat number {number}.") for number in range(8)]
+    await client.call("update", item_id, text="Tea at six.")
+    page = await client.call("get_all", filters={"user_id": "ann"}, latest_only=False)
+    (former,) = [one["id"] for one in page["results"] if one["memory"] == "Tea at five."]
+    edits = [{"memory_id": one, "text": "Milk."} for one in (*live, former)]
+    await refusal(client, "batch_update", edits)
+    assert "Milk." not in await client.listed(user_id="ann")
+
+
 async def test_deleting_all_takes_exactly_whom_it_names(client: Client) -> None:
     for user, agent in (("ann", "home"), ("ann", "work"), ("bob", "work"), ("cem", "home")):
         await client.added(f"{user} {agent}", user_id=user, agent_id=agent)

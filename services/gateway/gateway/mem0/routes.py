@@ -29,9 +29,9 @@ from gateway.mem0.requests import (
     refuse_app,
 )
 from gateway.memory import Memory, MemoryDep, check_has_text, erase, search, would_erase, write_memory
-from memloop.wire.errors import NotSupported, Unprocessable
+from memloop.wire.errors import Conflict, NotSupported, Unprocessable
 from memloop.wire.fields import Name
-from memloop.wire.memory import Namespace, Scope
+from memloop.wire.memory import ItemPatch, Namespace, Scope
 from memloop_service.http import read_ours
 
 _ANY: Final = "*"
@@ -239,10 +239,15 @@ async def get_history(memory_id: str, memory: MemoryDep, principal: PrincipalDep
 
 @served.put("/v1/batch", **takes(BatchUpdate, _WRITE))
 async def update_batch(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
-    """Edit several memories. If one does not exist, none is edited."""
+    """Edit several memories. If one does not exist or was superseded, none is edited."""
     memories = (await read_ours(request, BatchUpdate)).memories
     patches = [(one.memory_id, one.native()) for one in memories]
-    await _each(patches, lambda one: memory.store.item(one[0], tenant=principal.tenant))
+
+    async def look_at(patch: tuple[str, ItemPatch]) -> None:
+        if (await memory.store.item(patch[0], tenant=principal.tenant)).status != "activated":
+            raise Conflict(f"{patch[0]} was superseded; only the live version can be edited.", code="superseded")
+
+    await _each(patches, look_at)
     await _each(patches, lambda one: memory.store.patch(one[0], one[1], tenant=principal.tenant))
     return {"message": f"Successfully updated {len(patches)} memories"}
 
