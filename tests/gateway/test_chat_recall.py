@@ -47,6 +47,17 @@ async def test_a_chat_without_words_is_answered_when_its_profile_cannot_be_read(
     assert store.searches == []
 
 
+async def test_a_redacted_turn_that_the_chat_holds_is_not_among_its_notes(gateway: Gateway, engine: FakeEngine) -> None:
+    told = "I like tea. My password is Hunter2024!"
+    await gateway.chat(told, memory={"user_id": "u1"})
+    asked = {"role": "user", "content": "What do I drink, tea?"}
+    messages = [{"role": "user", "content": told}, {"role": "assistant", "content": "Noted."}, asked]
+    answer = await gateway.post(CHAT, {"model": MODEL, "messages": messages, "memory": READ})
+    assert told not in (notes := engine.last.json["messages"][-1]["content"])
+    assert "password redacted" not in notes
+    assert "I like tea" not in notes, answer.raw
+
+
 async def test_recall_in_a_tool_loop_asks_with_the_user_message_before_it(
     gateway: Gateway, engine: FakeEngine, store: FakeStore
 ) -> None:

@@ -13,13 +13,15 @@ from uuid import uuid4
 import orjson
 import pytest
 
+from gateway.memory.policed_store import policed_patch
 from gateway.policy import end_of
-from gateway.policy.merging import read_policies
+from gateway.policy.merging import merged, read_policies
 from gateway.policy.redaction.phrases import Refusals, refusals_of
 from gateway.settings import GatewaySettings
-from memloop.wire.memory import MemoryType
-from memloop.wire.policy import EffectivePolicy, RedactionPolicy, Retention
+from memloop.wire.memory import ItemPatch, MemoryType
+from memloop.wire.policy import Category, EffectivePolicy, KeepPolicy, MemoryPolicy, RedactionPolicy, Retention
 from tests.fakes.job_engine import Body, Reply, last_text, tool_call
+from tests.fakes.recall_store import memory
 from tests.gateway.api_rig import ALICE_KEY, TWO_TENANTS, configured
 from tests.gateway.redis_view import keys_that_hold
 from tests.gateway.running import Gateway
@@ -171,13 +173,31 @@ async def test_what_is_never_kept_is_left_out_on_every_way_in(redis_url: str, tm
     ("phrase", "text", "kept"),
     [
         ("cat", "A cat sat. A category ran.", "A category ran."),
-        ("Straße 5", "Ich wohne in der STRASSE 5. Gut.", "Ich wohne in der STRASSE 5. Gut."),
+        ("Straße 5", "Ich wohne in der STRASSE 5. Gut.", "Gut."),
+        ("my wife's age", "It is my wife’s age. Fine.", "Fine."),
+        ("my wife's age", "It is my wife's\u200b age. Fine.", "Fine."),
+        ("café", "A cafe\u0301. Fine.", "Fine."),
+        ("cafe", "A café. Fine.", "A café. Fine."),
+        ("istanbul", "İSTANBUL is it. Fine.", "Fine."),
+        ("ﷺ", "One ﷺ two. Fine.", "Fine."),
         ("密码", "我的密码是一。你好。", "你好。"),
         ("a.b", "Mail a.b now", ""),
         ("x y", "one x\n y two\nthree", "three"),
         ("naïve", "He is NAÏVE! Fine.", "Fine."),
     ],
-    ids=["whole-words", "no-folding", "no-blanks", "marks", "over-a-break", "case"],
+    ids=[
+        *(
+            "whole-words",
+            "folding",
+            "apostrophe",
+            "invisible",
+            "decomposed",
+            "another-letter",
+            "dotted",
+            "one-for-many",
+        ),
+        *("no-blanks", "marks", "over-a-break", "case"),
+    ],
 )
 def test_a_sentence_with_the_phrase_goes_and_others_stay(phrase: str, text: str, kept: str) -> None:
     refusals = refusals_of((phrase,))
@@ -206,6 +226,65 @@ def timed(refusals: Refusals, text: str) -> float:
     began = time.process_time()
     refusals.sentences(text)
     return time.process_time() - began
+
+
+@pytest.mark.parametrize(
+    ("patch", "known", "days", "end"),
+    [
+        ({"tags": ("pinned",)}, None, 365, None),
+        ({"expires_at": None}, None, 365, None),
+        ({"tags": ("pinned",)}, 5, 365, 5),
+        ({"expires_at": None}, 5, 365, 5),
+        ({"expires_at": None}, 5, 500, 100),
+        ({"tags": ("Health",)}, None, 365, None),
+        ({"tags": ("Travel",)}, None, 365, 10),
+        ({"tags": ("travel",)}, 5, 365, 5),
+    ],
+    ids=[
+        *("from-before-the-rule", "nothing-to-extend", "over-by-the-rule", "not-extended", "extended-to-the-rule"),
+        *("category-that-is-over", "category-with-an-end", "category-that-ends-later"),
+    ],
+)
+def test_an_edit_ends_no_memory_at_once(patch: dict[str, Any], known: int | None, days: int, end: int | None) -> None:
+    """The memory was made 400 days ago; ends are in days from now."""
+    now = datetime.now(UTC)
+    made = now - timedelta(days=400)
+    rules = (
+        Retention(days=days),
+        Retention(days=100, category="Health"),
+        Retention(days=410, category="Travel"),
+    )
+    categories = (Category(name="Health"), Category(name="Travel"))
+    policy = EffectivePolicy(redaction=RedactionPolicy(), retention=rules, categories=categories)
+    if patch.get("tags") == ("Travel",):
+        policy = policy.model_copy(update={"retention": rules[1:]})
+    item = memory("m", "The user lives in Oslo.").model_copy(
+        update={"created_at": made, "expires_at": known and now + timedelta(days=known)}
+    )
+    edited = policed_patch(ItemPatch.model_validate(patch), item, policy)
+    ends = edited.expires_at if "expires_at" in edited.model_fields_set else item.expires_at
+    assert (ends and round((ends - now) / timedelta(days=1))) == end
+
+
+def test_an_application_cannot_lift_a_rule_by_writing_its_category_otherwise() -> None:
+    operators = MemoryPolicy(categories=(Category(name="travel"),), retention=(Retention(days=30, category="TRAVEL"),))
+    own = KeepPolicy(categories=(Category(name="Travel"),), retention=(Retention(days=90, category="Travel"),))
+    policy = merged([operators], own, default_kinds=frozenset())
+    now = datetime.now(UTC)
+    assert end_of(policy, kind="UserMemory", tags=("travel",), made_at=now) == now + timedelta(days=30)
+
+
+async def test_an_imported_memory_ends_by_its_last_statement(redis_url: str, tmp_path: Path) -> None:
+    async with running(redis_url, tmp_path) as it:
+        body = {"user_id": "alice", "infer": False, "messages": [{"role": "user", "content": "I live in Oslo."}]}
+        (added,) = (await ask(it.gateway, "POST", "/v1/memory/add", body))["memories"]
+        await ask(it.gateway, "PUT", f"{OWN}?user_id=bo", {"retention": [{"days": 30}]})
+        now = datetime.now(UTC)
+        old = {"created_at": (now - timedelta(days=40)).isoformat(), "id": str(uuid4()), "user_id": "bo"}
+        line = {"item": added["item"] | old, "confirmed_at": now.isoformat()}
+        await ask(it.gateway, "POST", "/v1/memory/import", orjson.dumps(line))
+        (kept,) = (await ask(it.gateway, "GET", "/v1/memory?user_id=bo"))["data"]
+    assert round((datetime.fromisoformat(kept["expires_at"]) - now) / timedelta(days=1)) == 30
 
 
 async def test_the_end_of_a_memory_is_the_earliest_that_a_rule_or_the_client_names(

@@ -1,7 +1,9 @@
 """A user at a glance, on the real store: facts by category, pinned first, within a budget, and in a chat's prompt."""
 
+import json
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from tests.fakes.job_engine import Body, Reply
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY
@@ -62,6 +64,48 @@ async def test_the_budget_goes_to_pinned_facts_first_and_the_rest_is_counted(red
         assert "Ada is allergic to nuts." in shown(small)["other"]
         assert small.json["tokens"] <= whole_tokens // 3
         assert small.json["left_out"] + sum(map(len, shown(small).values())) == 6
+
+
+async def test_turns_without_a_decision_hide_no_fact_and_are_not_counted(redis_url: str, tmp_path: Path) -> None:
+    async with whole(redis_url, tmp_path, talk) as it:
+        await kept(it, "Ada lives in Oslo.")
+        old = (await it.gateway.get("/v1/memory?user_id=ada", headers=ALICE)).json["data"][0]
+        turns = [
+            {**old, "id": str(UUID(int=number)), "memory": f"Turn {number}.", "key": f"turn {number}"}
+            for number in range(210)
+        ]
+        lines = [
+            json.dumps({"item": {**turn, "memory_type": "KeptTurn"}, "confirmed_at": old["created_at"]})
+            for turn in turns
+        ]
+        taken = await it.gateway.post(
+            "/v1/memory/import", "\n".join(lines).encode(), headers={**ALICE, "Content-Type": "application/jsonl"}
+        )
+        assert taken.json["imported"] == 210, taken.raw
+        found = await profile(it)
+        assert (shown(found), found.json["left_out"]) == ({"other": ["Ada lives in Oslo."]}, 0)
+
+
+async def test_what_was_called_wrong_is_neither_shown_nor_counted(redis_url: str, tmp_path: Path) -> None:
+    async with whole(redis_url, tmp_path, talk) as it:
+        await kept(it, "Ada lives in Oslo.")
+        item = (await it.gateway.get("/v1/memory?user_id=ada", headers=ALICE)).json["data"][0]["id"]
+        await it.gateway.post(f"/v1/memory/{item}/feedback", {"feedback": "wrong"}, headers=ALICE)
+        found = await profile(it)
+        assert (shown(found), found.json["left_out"]) == ({}, 0)
+
+
+async def test_facts_without_a_category_are_found_by_the_name_they_are_shown_under(
+    redis_url: str, tmp_path: Path
+) -> None:
+    async with whole(redis_url, tmp_path, talk) as it:
+        await kept(it, "Ada lives in Oslo.")
+        await kept(it, "Ada likes tea.", "pinned")
+        await kept(it, "Ada is allergic to nuts.", "health", "pinned")
+        assert shown(await profile(it, "&category=other")) == {"other": ["Ada likes tea.", "Ada lives in Oslo."]}
+        search = {"user_id": "ada", "query": "Where does Ada live?", "category": "other"}
+        found = (await it.gateway.post("/v1/memory/search", search, headers=ALICE)).json
+        assert [hit["memory"] for hit in found["data"]] == ["Ada lives in Oslo."]
 
 
 async def test_a_write_is_in_the_profile_at_once_and_an_erasure_out_of_it(redis_url: str, tmp_path: Path) -> None:

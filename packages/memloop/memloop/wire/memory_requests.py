@@ -158,7 +158,7 @@ class MemorySearch(SearchOptions, UserFields):
         options = self.model_dump(exclude={*UserFields.model_fields, "category", "filters"})
         filters = self.filters
         if self.category is not None:
-            within: dict[str, JsonValue] = {"tags": {"in": [self.category]}}
+            within = in_category(self.category)
             both: dict[str, JsonValue] = {"AND": [within, filters]}
             filters = within if filters is None else both
         return StoreSearch(namespace=self.namespace(tenant), filters=filters, **options)
@@ -168,6 +168,12 @@ PINNED: Final = "pinned"
 """The tag of memories that come first in a profile."""
 UNSORTED: Final = "other"
 """The category of memories without a tag."""
+
+
+def in_category(category: str) -> dict[str, JsonValue]:
+    """Return the filter of a category's memories."""
+    tagged: dict[str, JsonValue] = {"tags": {"in": [category]}}
+    return {"OR": [tagged, {"tags": None}]} if category == UNSORTED else tagged
 
 
 class ProfileFact(Wire):

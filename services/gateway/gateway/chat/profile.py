@@ -10,10 +10,10 @@ from fastapi import APIRouter, Query
 
 from gateway.access import NamespaceDep, Room, needs
 from gateway.chat.chat import ChatDep
-from gateway.chat.recall import Facts, facts_of, fitting
+from gateway.chat.recall import Facts, category_of, facts_of, fitting
 from memloop.ports import Splitter
-from memloop.wire.memory import MemoryItem, Namespace
-from memloop.wire.memory_requests import PINNED, UNSORTED, ProfileCategory, ProfileFact, UserProfile
+from memloop.wire.memory import Namespace
+from memloop.wire.memory_requests import PINNED, ProfileCategory, ProfileFact, UserProfile
 from memloop_service import ERRORS
 
 
@@ -33,11 +33,6 @@ def profile_of(facts: Facts, namespace: Namespace, splitter: Splitter, *, max_to
         tokens=tokens,
         left_out=max(facts.total, len(facts.items)) - len(shown),
     )
-
-
-def category_of(item: MemoryItem) -> str:
-    """Return the memory's first tag, apart from the pin."""
-    return next((tag for tag in item.tags if tag != PINNED), UNSORTED)
 
 
 router = APIRouter(tags=["memory"], responses=ERRORS)

@@ -24,7 +24,7 @@ from memloop.wire.chat import ChatMessage, Json, MemoryOptions, SentMessage
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.fields import clean_name, said
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace, PendingTurn, StoreSearch
-from memloop.wire.memory_requests import PINNED
+from memloop.wire.memory_requests import PINNED, UNSORTED, in_category
 from memloop.wire.store_requests import RecalledItem, StoreList
 from memloop_clients import StoreClient
 from memloop_service.tracing import span
@@ -47,27 +47,37 @@ _DEGRADED = "A model of the memory store did not respond; this reply may lack me
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A user's facts, pinned ones first, then the newest; ``total`` counts all that are stored."""
+    """A user's facts, pinned ones first, then the newest; ``total`` counts them all."""
 
     items: Sequence[MemoryItem]
     total: int
 
 
 async def facts_of(store: StoreClient, namespace: Namespace, *, category: str | None = None) -> Facts:
-    """Read the user's pinned and newest facts, of one category or of all. Raises the store's errors."""
-    within: list[JsonValue] = [] if category is None else [{"tags": {"in": [category]}}]
-    pins: list[JsonValue] = [*within, {"tags": {"in": [PINNED]}}]
+    """Read the user's pinned and newest facts, of one category or of all. Raises the store's errors.
+
+    Turns without a decision are none, nor is what a client called wrong or outdated.
+    """
+    decided: list[JsonValue] = [{"memory_type": {"ne": "KeptTurn"}}]
+    within = [*decided, *([] if category is None else [in_category(category)])]
+    pins: list[JsonValue] = [*(decided if category == UNSORTED else within), {"tags": {"in": [PINNED]}}]
     pinned, newest = await asyncio.gather(
         store.listing(StoreList(scope=namespace, filters={"AND": pins}, limit=_MOST_PINNED)),
-        store.listing(StoreList(scope=namespace, filters={"AND": within} if within else None, limit=_MOST_FACTS)),
+        store.listing(StoreList(scope=namespace, filters={"AND": within}, limit=_MOST_FACTS)),
     )
     items = {item.id: item for item in (*pinned.items, *newest.items)}
-    facts = (  # no turns without a decision, and nothing that a client called wrong or outdated
-        item
-        for item in items.values()
-        if item.memory_type != "KeptTurn" and (item.feedback is None or item.feedback.verdict == "helpful")
-    )
-    return Facts(tuple(islice(facts, _MOST_FACTS)), newest.total)
+    right = (item for item in items.values() if _is_right(item))
+    facts = (item for item in right if category != UNSORTED or UNSORTED in (*item.tags, category_of(item)))
+    return Facts(tuple(islice(facts, _MOST_FACTS)), newest.total - sum(not _is_right(item) for item in newest.items))
+
+
+def _is_right(item: MemoryItem) -> bool:
+    return item.feedback is None or item.feedback.verdict == "helpful"
+
+
+def category_of(item: MemoryItem) -> str:
+    """Return the memory's first tag, apart from the pin."""
+    return next((tag for tag in item.tags if tag != PINNED), UNSORTED)
 
 
 def fitting(items: Iterable[_Item], cost: Callable[[_Item], int], *, max_tokens: int) -> tuple[list[_Item], int]:
@@ -134,8 +144,12 @@ async def recall(
         chat.memory.metrics.pending_unread.inc()
     errors = (found.error, _DEGRADED if found.degraded else None, None if is_complete else _UNREAD)
     turns = (*standing.pending, *reversed(found.pending))
-    present = {said(clean_name(message.name), message.text()).strip() for message in messages} if turns else set[str]()
-    pending = ranked([turn for turn in turns if turn.said().strip() not in present], query)
+    texts = [said(clean_name(message.name), message.text()) for message in messages] if turns else []
+    present = set(map(str.strip, texts))
+    unseen = [turn for turn in turns if turn.said().strip() not in present]
+    if unseen:
+        present = await _as_kept(chat, namespace, texts[-_MOST_PENDING:])
+    pending = ranked([turn for turn in unseen if turn.said().strip() not in present], query)
     window = model.window.tokens
     most = options.max_tokens if window is None else min(options.max_tokens, window // _WINDOW_SHARE)
     shown = pending[:_MOST_PENDING]
@@ -143,6 +157,15 @@ async def recall(
     chars = sum(len(memory.text) for memory in found.items) + sum(len(turn.said()) for turn in shown)
     packed = await computed(packing, chars=chars)
     return replace(packed, error=" ".join(filter(None, errors)) or None, standing=standing)
+
+
+async def _as_kept(chat: Chat, namespace: Namespace, texts: Sequence[str]) -> set[str]:
+    """Return what the memory policies keep of texts, as pending turns hold it; nothing where they cannot be read."""
+    try:
+        redact = (await chat.memory.keeper.redactions(namespace.tenant, [namespace])).of(namespace)
+    except DependencyError:
+        return set()
+    return await computed(lambda: {redact(text).strip() for text in texts}, chars=sum(map(len, texts)))
 
 
 async def _found_beside_profile(

@@ -159,21 +159,35 @@ def policed_add(add: StoreAdd, policy: EffectivePolicy) -> StoreAdd:
 
 
 def policed_patch(patch: ItemPatch, item: MemoryItem, policy: EffectivePolicy) -> ItemPatch:
-    """Return the edit with an end that is no later than the retention of the edited memory."""
+    """Return the edit with an end that its memory's retention allows.
+
+    An end is extended to the retention's at most, and a category that the edit brings brings its end. A memory from
+    before a rule keeps its own: no rule ends one at once.
+    """
     if not _ENDING & patch.model_fields_set:
         return patch
     tags = item.tags if patch.tags is None else patch.tags
-    last = end_of(policy, kind=item.memory_type, tags=tags, made_at=item.created_at)
-    asked = patch.expires_at if "expires_at" in patch.model_fields_set else item.expires_at
-    if last is None or (asked is not None and asked <= last):
+    was, last = (
+        end_of(policy, kind=item.memory_type, tags=each, made_at=item.created_at) for each in (item.tags, tags)
+    )
+    known = item.expires_at
+    asked = patch.expires_at if "expires_at" in patch.model_fields_set else known
+    limits = list[datetime]()
+    if last is not None and known is not None:
+        limits.append(max(last, known))
+    if last is not None and last != was and last > datetime.now(UTC):
+        limits.append(last)
+    most = min(limits, default=None)
+    if most is None or (asked is not None and asked <= most):
         return patch
-    return patch.model_copy(update={"expires_at": last})
+    return patch.model_copy(update={"expires_at": most})
 
 
 def policed_line(line: NumberedLine, memory: MemoryLine, policy: EffectivePolicy) -> NumberedLine:
-    """Return the imported line with an end that is no later than its memory's retention."""
+    """Return the imported line with an end that is no later than its memory's retention, from its last statement on."""
     item = memory.item
-    made_at = min(item.created_at, datetime.now(UTC)) if item.created_at.tzinfo else datetime.now(UTC)
+    created_at = item.created_at if item.created_at.tzinfo else datetime.now(UTC)
+    made_at = min(max(created_at, memory.confirmed_at), datetime.now(UTC))
     last = end_of(policy, kind=item.memory_type, tags=item.tags, made_at=made_at)
     known = item.expires_at
     if last is None or (known is not None and (known.tzinfo is None or known <= last)):

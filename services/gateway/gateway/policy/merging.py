@@ -13,7 +13,16 @@ from pydantic import Field, ValidationError
 
 from memloop.wire.base import Wire
 from memloop.wire.memory import MemoryType
-from memloop.wire.policy import EffectivePolicy, KeepPolicy, Kind, KindNames, MemoryPolicy, RedactionPolicy, kinds_of
+from memloop.wire.policy import (
+    EffectivePolicy,
+    KeepPolicy,
+    Kind,
+    KindNames,
+    MemoryPolicy,
+    RedactionPolicy,
+    Retention,
+    kinds_of,
+)
 
 
 class TenantPolicies(MemoryPolicy):
@@ -66,10 +75,10 @@ def merged(
         kinds = kinds if redaction.kinds is None else redaction.kinds
     named = default_kinds if kinds is None else kinds_of(kinds)
     categories = {category.name.casefold(): category for one in everything for category in one.categories}
-    rules = {(rule.memory_type, rule.category): rule for policy in policies for rule in policy.retention}
+    rules = {_place(rule): rule for policy in policies for rule in policy.retention}
     for rule in own.retention if own is not None else ():
-        known = rules.get((rule.memory_type, rule.category))
-        rules[rule.memory_type, rule.category] = rule if known is None or rule.days < known.days else known
+        known = rules.get(_place(rule))
+        rules[_place(rule)] = rule if known is None or rule.days < known.days else known
     return EffectivePolicy(
         redaction=RedactionPolicy.model_construct(enabled=enabled, kinds=tuple(sorted(named))),
         instructions="\n".join(one.instructions.strip() for one in everything if one.instructions.strip()),
@@ -79,17 +88,22 @@ def merged(
     )
 
 
+def _place(rule: Retention) -> tuple[MemoryType | None, str | None]:
+    """Return what the rule is for; the case of a category does not matter."""
+    return rule.memory_type, rule.category and rule.category.casefold()
+
+
 def end_of(policy: EffectivePolicy, *, kind: MemoryType, tags: Sequence[str], made_at: datetime) -> datetime | None:
     """Return when a memory made then ends: the earliest end of all rules that apply to it; None without one.
 
     A kept turn may say anything, so the rules for facts of either type apply to it.
     """
-    category = category_of(policy, tags)
+    category = (category_of(policy, tags) or "").casefold()
     kinds = (None, kind, *(("LongTermMemory", "UserMemory") if kind == "KeptTurn" else ()))
     days = [
         rule.days
         for rule in policy.retention
-        if rule.memory_type in kinds and (rule.category is None or rule.category == category)
+        if rule.memory_type in kinds and (rule.category is None or rule.category.casefold() == category)
     ]
     return made_at + timedelta(days=min(days)) if days else None
 

@@ -1,6 +1,7 @@
 """Leaves out the sentences that hold a phrase which is never kept. Time grows in proportion to the text."""
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,15 +9,17 @@ from functools import lru_cache
 from typing import Final
 
 _END: Final = re.compile(r"(?<=[.!?。！？])\s++|(?<=[。！？])|\n++")
-_BLANKS: Final = re.compile(r"\s{2,}+")
 _BLANK: Final = re.compile(r"\s")
+_ODD: Final = re.compile(r"[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]{2,}+|[^\x00-\x7f]")
+"""What is not one letter of ASCII for another: runs of blanks and of what nobody sees, and every other character."""
+_ALIKE: Final = {ord("\u0130"): "i", ord("\u2018"): "'", ord("\u2019"): "'", ord("\u02bc"): "'", ord("\uff07"): "'"}
 _SPACED_SCRIPTS: Final = 0x0E00
 """Scripts below write blanks between words; Thai, Chinese, Japanese and Korean endings do not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """The phrases, in lower case with single blanks."""
+    """The phrases, flat."""
 
     phrases: tuple[str, ...]
 
@@ -45,25 +48,18 @@ class Refusals:
 
     def _hits(self, text: str) -> list[tuple[int, int]]:
         """Return the places of all phrases in the text, in order."""
-        flat = _flat(text)
-        places = [place for phrase in self.phrases for place in _places(phrase, flat)]
-        if not places:
-            return []
-        # The places in the flat text behind which blanks are missing, and how many are missing up to there
-        cuts, shifts = list[int](), [0]
-        for run in _BLANKS.finditer(text):
-            cuts.append(run.start() - shifts[-1] + 1)
-            shifts.append(shifts[-1] + run.end() - run.start() - 1)
-        return sorted(
-            (start + shifts[bisect_right(cuts, start)], end + shifts[bisect_right(cuts, end - 1)])
-            for start, end in places
-        )
+        flat = _Flat.of(text)
+        places = (place for phrase in self.phrases for place in _places(phrase, flat.text))
+        return sorted((flat.source(start), flat.source(end - 1) + 1) for start, end in places)
 
 
 @lru_cache(maxsize=256)
 def refusals_of(phrases: tuple[str, ...]) -> Refusals | None:
-    """Return the phrases ready to be found; None without any. Case and the width of blanks do not matter."""
-    return Refusals(tuple(dict.fromkeys(_flat(phrase) for phrase in phrases))) if phrases else None
+    """Return the phrases ready to be found; None without any.
+
+    Case, the width of blanks, the form of an apostrophe and characters that nobody sees do not matter.
+    """
+    return Refusals(tuple(dict.fromkeys(_Flat.of(phrase).text for phrase in phrases))) if phrases else None
 
 
 def _places(phrase: str, flat: str) -> Iterator[tuple[int, int]]:
@@ -78,12 +74,50 @@ def _places(phrase: str, flat: str) -> Iterator[tuple[int, int]]:
 
 def _joins(beside: str, edge: str) -> bool:
     """Return whether a phrase's edge is inside a word, in scripts that part words."""
-    return (beside.isalnum() or beside == "_") and edge.isalnum() and ord(edge) < _SPACED_SCRIPTS
+    return bool(beside) and (_is_letter(beside) or beside == "_") and _is_letter(edge) and ord(edge) < _SPACED_SCRIPTS
 
 
-def _flat(text: str) -> str:
-    """Return the text in lower case, letter by letter, with single blanks."""
-    lowered = text.lower()
-    if len(lowered) != len(text):
-        lowered = "".join(low if len(low := char.lower()) == 1 else char for char in text)
-    return _BLANK.sub(" ", _BLANKS.sub(" ", lowered.replace("ς", "σ")))
+def _is_letter(char: str) -> bool:
+    """Return whether it is a letter, a digit, or a mark upon one."""
+    return char.isalnum() or unicodedata.combining(char) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Flat:
+    """A text as phrases are compared, with the places in it (``flats``) that begin at known ones of the source."""
+
+    text: str
+    flats: list[int]
+    sources: list[int]
+
+    @classmethod
+    def of(cls, text: str) -> "_Flat":
+        """Fold case and forms, narrow blanks to one, and leave out what nobody sees."""
+        pieces, flats, sources, at, length = list[str](), [0], [0], 0, 0
+        for odd in _ODD.finditer(text):
+            plain, folded = text[at : odd.start()], _folded(odd[0])
+            pieces += [plain, folded]
+            length += len(plain)
+            flats += [length, length + len(folded)]
+            sources += [odd.start(), odd.end()]
+            at, length = odd.end(), length + len(folded)
+        pieces.append(text[at:])
+        sources.append(len(text))
+        return cls(_BLANK.sub(" ", "".join(pieces).lower()), flats, sources)
+
+    def source(self, place: int) -> int:
+        """Return where in the source a place of the flat text is."""
+        known = bisect_right(self.flats, place) - 1
+        return min(
+            self.sources[known] + place - self.flats[known], max(self.sources[known], self.sources[known + 1] - 1)
+        )
+
+
+def _folded(odd: str) -> str:
+    if any(map(str.isspace, odd)):
+        return " "
+    return "".join(
+        char
+        for char in unicodedata.normalize("NFKD", odd.translate(_ALIKE)).casefold()
+        if unicodedata.category(char) != "Cf"
+    )
