@@ -110,9 +110,15 @@ class PlainStore:
         held.number = number
         held.value, held.start, held.confirmed = value, since, max(since, held.confirmed)
 
+    def history(self, held: Said, now: datetime) -> list[Said]:
+        """What is shown of its fact: deleted versions too, but nothing after its own end."""
+        fact = self.fact(held.owner, held.key)
+        return [one for one in fact if one.expires is None or one.expires > now]
+
     def delete(self, held: Said, now: datetime) -> None:
         held.status, held.end = "deleted", held.end or max(now, held.start)
-        held.expires_if_recovered, held.expires = held.expires, now + DELETED_LIFE
+        held.expires_if_recovered = held.expires
+        held.expires = min(filter(None, (held.expires, now + DELETED_LIFE)))
 
     def recover(self, deleted: Said, now: datetime) -> Said:
         """Say it again at its own time; what holds it afterwards: another version, if that says the same."""

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from memory_store.vectors.port import Page, Point
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.memory_store.api import StoreApi, day
 from tests.memory_store.conftest import app_over, serving
+from tests.memory_store.set_clock import SetClock
 
 
 async def test_an_edit_keeps_the_id_and_makes_a_version(store: StoreApi) -> None:
@@ -225,6 +227,24 @@ async def test_a_deleted_item_is_gone_from_everything_but_history(store: StoreAp
     [deleted] = await store.history(item.id)
     assert (deleted.status, deleted.memory) == ("deleted", "Rome")
     assert deleted.expires_at is not None
+
+
+async def test_nothing_of_a_memory_is_shown_after_its_end(settings: Settings, edge_folder: Path) -> None:
+    clock = SetClock()
+    async with serving(app_over(QdrantEdge(edge_folder, flush_s=60), settings, clock=clock)) as http:
+        store, end = StoreApi(http), {"expires_at": (clock.time + timedelta(days=1)).isoformat()}
+        expired = (await store.add("Secret", "Rome is secret", **end)).item
+        deleted = (await store.add("Other", "Oslo is secret", **end)).item
+        edited = (await store.add("I am secret", "I am secret")).item
+        await store.delete(deleted.id)
+        await store.patch(edited.id, {"tags": ["a"]})
+        await store.patch(edited.id, end)
+        assert {past.memory for past in await store.history(edited.id)} == {"I am secret"}
+        clock.pass_days(2)
+        for item in (expired, deleted, edited):
+            shown = await http.get(f"/v1/items/{item.id}/history", headers=store.tenant)
+            assert shown.status_code == 404, shown.text
+        assert await store.found("secret", latest_only=False, include_raw=True) == []
 
 
 async def test_a_deleted_fact_can_be_added_again(store: StoreApi) -> None:

@@ -65,7 +65,7 @@ def test_a_namespace_of_plain_ids_keeps_the_names_of_stored_data() -> None:
 
     assert space.scopes()[-1] == "3981b93e184d91ee5da8417a2fdab1a1"
     assert digest("t", "u") == "5c646625fe1676eaeaf01636c27058fc"
-    assert chain_id(space, "LongTermMemory", "City") == "87b001ab-bd53-5995-83a6-e30f9b119272"
+    assert chain_id(space, "LongTermMemory", "City", "Rome") == "87b001ab-bd53-5995-83a6-e30f9b119272"
 
 
 @given(st.lists(st.none() | st.text("\0\x1f01a=", max_size=4), max_size=4).map(tuple))

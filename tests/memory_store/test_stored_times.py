@@ -60,6 +60,32 @@ async def test_a_memory_without_a_time_has_no_such_field(store: StoreApi) -> Non
     assert "times" not in (await store.http.get(f"/v1/items/{item.id}", headers=store.tenant)).json()
 
 
+async def test_the_same_words_said_of_another_day_are_a_change(store: StoreApi) -> None:
+    words = "I have a dentist appointment tomorrow."
+    first = await store.add(words, words, timestamp=FRIDAY)
+    same_day = await store.add(words, words, timestamp=FRIDAY + timedelta(hours=1))
+
+    later = await store.add(words, words, timestamp=FRIDAY + timedelta(days=60))
+
+    assert (same_day.outcome, same_day.item.id) == ("touched", first.item.id)
+    assert (later.outcome, later.item.supersedes) == ("superseded", first.item.id)
+    assert [one.start for one in later.item.times] == [date(2027, 1, 27)]
+    assert len(await store.history(later.item.id)) == 2
+
+
+async def test_the_same_words_from_turns_of_other_days_are_one_fact(store: StoreApi) -> None:
+    turns = [
+        Source(role="user", content="My dog was ill last Friday.", timestamp=FRIDAY + timedelta(weeks=n))
+        for n in (0, 1)
+    ]
+
+    written = [
+        await store.add("dog", "The user has a dog.", sources=[turn], timestamp=turn.timestamp) for turn in turns
+    ]
+
+    assert [one.outcome for one in written] == ["inserted", "touched"]
+
+
 async def test_an_edited_text_is_read_for_times_again(store: StoreApi) -> None:
     item = (await store.add("dog", "Ann's dog was ill last Friday.", timestamp=FRIDAY)).item
 

@@ -67,7 +67,7 @@ def test_normalising_twice_is_normalising_once(text: str) -> None:
 
 
 def test_ids_are_the_same_in_every_process() -> None:
-    chain = chain_id(Namespace(tenant="t", user_id="u"), "LongTermMemory", "City")
+    chain = chain_id(Namespace(tenant="t", user_id="u"), "LongTermMemory", "City", "Rome")
 
     assert chain == "4404ea1b-a054-5ea6-bc20-5e0159635f81"
     assert version_id(chain, content_hash("Rome"), 1) == "7fe19189-5ade-57c4-8fc3-37e37126eedb"
@@ -80,7 +80,7 @@ def test_the_ids_of_a_namespace_do_not_run_into_one_another() -> None:
         for tenant, user, agent, run in names
     ]
 
-    assert len({chain_id(space, "LongTermMemory", "k") for space in spaces}) == 4
+    assert len({chain_id(space, "LongTermMemory", "k", "v") for space in spaces}) == 4
 
 
 def test_equal_raw_turns_of_different_writes_are_different_turns() -> None:

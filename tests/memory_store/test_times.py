@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from benchmarks.dates.corpus import phrases, undated
 from memloop.wire.fields import EARLIEST, LATEST
 from memloop.wire.memory import MOST_TIMES
-from memory_store.times.reading import times_in
+from memory_store.times.reading import times_in, times_of
 
 FRIDAY = datetime(2026, 11, 27, 15, tzinfo=UTC)
 
@@ -62,6 +62,27 @@ def test_yesterday_is_that_of_the_speakers_zone() -> None:
 )
 def test_a_day_in_another_language_is_read(text: str, day: date) -> None:
     assert (day, day) in days_in(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Nächsten Freitag fliege ich mit meiner Frau nach Oslo.",
+        "Vendredi prochain je vais chez le médecin avec ma fille.",
+        "El viernes que viene voy al médico con mi hija.",
+        "В пятницу мы едем к бабушке.",
+    ],
+)
+def test_a_weekday_in_another_language_is_no_sure_day(text: str) -> None:
+    wednesday = datetime(2026, 11, 25, 12, tzinfo=UTC)
+
+    assert times_of(text, wednesday, ()) == ()
+
+
+def test_a_sure_day_in_another_language_is_that_of_the_statement() -> None:
+    text = "Gestern war ich mit meiner Schwester im Kino und das war nicht so gut."
+
+    assert [one.start for one in times_of(text, FRIDAY, ())] == [date(2026, 11, 26)]
 
 
 def test_a_diary_gives_its_first_times_only() -> None:

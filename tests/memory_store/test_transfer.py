@@ -95,6 +95,24 @@ async def test_a_file_with_another_users_name_becomes_a_copy_for_that_user(store
     assert [past.memory for past in await bob.history(oslo.id)] == ["Rome", "Oslo"]
 
 
+async def test_a_copy_of_an_edited_text_has_its_former_states(store: StoreApi) -> None:
+    item = (await store.add("I like tea", "I like tea")).item
+    for drink in ("coffee", "milk"):
+        await store.patch(item.id, {"memory": f"I like {drink}"})
+    lines = [
+        line.model_copy(update={"item": line.item.model_copy(update={"user_id": "bo"})})
+        for line in await lines_of(store)
+    ]
+
+    moved = await take(store.http, [line.model_dump_json() for line in lines])
+
+    bo = store.of(user_id="bo")
+    [live] = (await bo.page()).items
+    assert moved.imported == 3
+    assert [past.memory for past in await bo.history(live.id)] == ["I like tea", "I like coffee", "I like milk"]
+    assert (await bo.add("I like tea", "I like tea")).outcome == "inserted"
+
+
 async def test_a_deleted_memory_comes_back_under_its_id_from_a_file(store: StoreApi) -> None:
     await filled(store)
     lines = [line.model_dump_json() for line in await lines_of(store, include_raw=True)]

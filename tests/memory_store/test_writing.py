@@ -34,6 +34,45 @@ async def test_the_same_fact_again_is_touched_and_gains_tags(store: StoreApi) ->
     assert len(await store.history(first.item.id)) == 1
 
 
+async def test_the_same_fact_again_joins_its_metadata(store: StoreApi) -> None:
+    await store.add("City", "Rome", timestamp=day(1), metadata={"a": 1, "b": 1})
+
+    again = await store.add("City", "Rome", timestamp=day(2), metadata={"b": 2})
+
+    assert (again.outcome, again.item.metadata) == ("touched", {"a": 1, "b": 2})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("See https://x.io/a-b", "See https://x.io/a_b"),
+        ("1-2 cups", "1/2 cups"),
+        ("The train leaves at 1:10.", "The train leaves at 1.10."),
+        (
+            "\N{THUMBS UP SIGN}\N{EMOJI MODIFIER FITZPATRICK TYPE-1-2}",
+            "\N{THUMBS UP SIGN}\N{EMOJI MODIFIER FITZPATRICK TYPE-6}",
+        ),
+        ("10² km", "102 km"),
+    ],
+)
+async def test_texts_that_differ_in_a_sign_stand_beside_each_other(store: StoreApi, one: str, other: str) -> None:
+    written = [await store.add(text, text, timestamp=day(number)) for number, text in enumerate((one, other), 1)]
+
+    assert [each.outcome for each in written] == ["inserted", "inserted"]
+    assert {item.memory for item in (await store.page()).items} == {one, other}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("My invite code is aBcD", "My invite code is ABcd"), ("A laser of 5 mW", "A laser of 5 MW")]
+)
+async def test_a_text_whose_code_differs_in_case_is_a_change(store: StoreApi, one: str, other: str) -> None:
+    await store.add(one, one, timestamp=day(1))
+
+    later = await store.add(other, other, timestamp=day(2))
+
+    assert (later.outcome, later.item.memory) == ("superseded", other)
+
+
 async def test_facts_whose_keys_differ_by_a_vowel_sign_stand_beside_each_other(store: StoreApi) -> None:
     grandfather = await store.add("दादा का नाम", "मोहन", timestamp=day(1))
     grandmother = await store.add("दादी का नाम", "सीता", timestamp=day(2))

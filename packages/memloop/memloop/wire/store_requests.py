@@ -5,6 +5,7 @@ lines of a file; find stored memories that are like drafts; compare texts; and s
 reads a part of a search's answer.
 """
 
+import operator
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
@@ -54,10 +55,14 @@ MAX_LINES = 200
 
 
 class MemoryLine(Wire):
-    """One version of a memory; ``confirmed_at`` is the event time of its last statement. Vectors are computed again."""
+    """One version of a memory; ``confirmed_at`` is the event time of its last statement. Vectors are computed again.
+
+    ``state_of`` is the id of the memory whose text was edited and had been this one.
+    """
 
     item: MemoryItem
     confirmed_at: AwareDatetime
+    state_of: str | None = Field(default=None, exclude_if=operator.not_)
 
 
 class StoreExport(Wire):

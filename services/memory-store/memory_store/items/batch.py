@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from pydantic import JsonValue
+
+from memloop.wire.fields import check_metadata
 from memloop.wire.memory import MemoryItem, Namespace, Outcome, Written
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import ItemChanges, Record, exactly_in, to_payload, within
@@ -236,7 +239,22 @@ def _touched(statement: Statement, record: Record) -> Record:
     feedback = record.item.feedback
     if feedback and feedback.verdict != "helpful" and statement.stated_at > feedback.at:
         feedback = None  # it was against a fact that is stated again later
-    return record.with_item(tags=tags, expires_at=expires_at, updated_at=statement.written_at, feedback=feedback)
+    return record.with_item(
+        tags=tags,
+        metadata=_joined_metadata(record.item.metadata, statement.metadata),
+        expires_at=expires_at,
+        updated_at=statement.written_at,
+        feedback=feedback,
+    )
+
+
+def _joined_metadata(known: dict[str, JsonValue], new: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return both; of a field of both the new one, and the new ones alone where both are too much."""
+    both = {**known, **new}
+    try:
+        return check_metadata(both)
+    except ValueError:
+        return new
 
 
 async def points_of(records: Sequence[Record], encoding: TextEncoding) -> list[Point]:

@@ -16,8 +16,8 @@ from datetime import UTC, datetime, timedelta
 from pydantic import JsonValue
 
 from memloop.wire.errors import Unprocessable
-from memloop.wire.fields import joined
-from memloop.wire.memory import MemoryDraft, MemoryType, Namespace, Source, repeated_turn
+from memloop.wire.fields import joined, key_of_text
+from memloop.wire.memory import MemoryDraft, MemoryType, NamedTime, Namespace, Source, repeated_turn
 from memory_store.vectors.filters import flag
 
 _ROOT = uuid.UUID("6d656d6c-6f6f-5070-8000-73746f726500")
@@ -28,6 +28,8 @@ _SIGNS_OF_WORDS = frozenset({"Mn", "Mc", "Sm", "Sc", "So"})
 """Categories of Unicode outside ``\\w`` that make another word: vowel signs, ``+``, currencies, pictures."""
 _LEADING_ARTICLE = re.compile(r"^(?:the|a|an) (?=.)")
 _SPACES = re.compile(r"\s+")
+_MIXED = re.compile(r"[^\W\d_]+")
+_RAISED = {ord(digit): f"^{number}" for number, digit in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
 
 
 def _folded(text: str) -> str:
@@ -50,13 +52,30 @@ def _kept_signs(found: re.Match[str]) -> str:
 
 
 def normalised_value(value: str) -> str:
-    """Return the value without case, extra space and closing punctuation; inner punctuation stays (3.5 is not 35)."""
-    return _SPACES.sub(" ", _folded(value)).strip().rstrip(".!;, ")
+    """Return the value without case, extra space and closing punctuation.
+
+    Inner punctuation stays (3.5 is not 35), and so do raised digits and the case of a word of mixed case: 10² is not
+    102, and a code of aBcD not one of ABcd.
+    """
+    raised = value.translate(_RAISED)
+    folded = _MIXED.sub(lambda word: word[0].casefold() if _is_plain(word[0]) else word[0], raised)
+    return _SPACES.sub(" ", unicodedata.normalize("NFKC", folded)).strip().rstrip(".!;, ")
 
 
-def content_hash(value: str) -> str:
-    """SHA-256 (hex) of the normalised value: equal hashes are the same fact under one key."""
-    return hashlib.sha256(normalised_value(value).encode()).hexdigest()
+def _is_plain(word: str) -> bool:
+    """Return whether a word is written small, in capitals, or with a capital first."""
+    return word.islower() or word.isupper() or (word[:1].isupper() and word[1:].islower())
+
+
+def content_hash(value: str, times: Sequence[NamedTime] = ()) -> str:
+    """SHA-256 (hex) of the normalised value and the days that it names: equal hashes are one statement of a fact.
+
+    Of ``times`` those count that the value itself names: "tomorrow" is another day when it is said again.
+    """
+    words = " ".join(value.split())
+    days = [f"{time.start}/{time.end}" for time in times if time.text in words]
+    normal = normalised_value(value)
+    return hashlib.sha256((joined(normal, *days) if days else normal).encode()).hexdigest()
 
 
 def _uuid(*parts: str | None) -> str:
@@ -67,9 +86,13 @@ def _namespace_parts(namespace: Namespace) -> tuple[str | None, ...]:
     return namespace.tenant, namespace.user_id, namespace.agent_id, namespace.run_id
 
 
-def chain_id(namespace: Namespace, memory_type: MemoryType, key: str) -> str:
-    """Return the id that all versions of one fact share: of namespace, type and normalised key."""
-    return _uuid("chain", *_namespace_parts(namespace), memory_type, normalised_key(key))
+def chain_id(namespace: Namespace, memory_type: MemoryType, key: str, value: str) -> str:
+    """Return the id that all versions of one fact share: of namespace, type and normalised key.
+
+    A text without a key of its own is its fact's name, and its inner punctuation counts.
+    """
+    name = _folded(normalised_value(value)) if key == key_of_text(value) else normalised_key(key)
+    return _uuid("chain", *_namespace_parts(namespace), memory_type, name)
 
 
 def version_id(chain: str, value_hash: str, version: int) -> str:

@@ -18,9 +18,9 @@ from memory_store.items.batch import points_of, updated_point
 from memory_store.items.documents import ItemChanges, Record, View, every_record, from_payload, pages, within
 from memory_store.items.guarded import by_tenant, erasure_changes, expired_changes, repeated_when_moved
 from memory_store.items.identity import chain_id, check_metadata, content_hash, snapshot_id
-from memory_store.items.tools import ItemTools, Owned, fact_of, is_uuid, stored
+from memory_store.items.tools import ItemTools, Owned, fact_of, is_uuid, no_such_memory, stored
 from memory_store.times.reading import times_of
-from memory_store.vectors.filters import Condition, Equals, TimeRange, all_of, parse_filters, utc
+from memory_store.vectors.filters import Condition, Equals, OneOf, TimeRange, all_of, parse_filters, utc
 from memory_store.vectors.port import Found
 
 _MOST_ENTITIES: Final = 100_000
@@ -66,7 +66,10 @@ class Items:
                 return record.item
             moment = self.tools.clock()
             before, after = _edited(record, fields, moment=moment)
-            fact = all_of([within(namespace), Equals("chain", after.chain)])
+            chains = (
+                (after.chain, before.chain) if patch.expires_at else (after.chain,)
+            )  # an end is the former states' too
+            fact = all_of([within(namespace), OneOf("chain", chains)])
             versions = await every_record(self.tools.vectors, fact)
             after = after.with_item(version=1 + max(version.item.version for version in (record, *versions)))
             points = await points_of([before, after], self.tools.encoding)
@@ -77,6 +80,8 @@ class Items:
                     ended = each.with_item(status="archived", valid_to=end, updated_at=moment)
                     overtaken = ended.decided("overtaken", moment, other=after.item.id)
                     points += await updated_point(overtaken, self.tools.vectors)
+                elif each.item.status == "archived" and (ending := _ends_with(each, after)) is not each:
+                    points += await updated_point(ending, self.tools.vectors)
             await self.tools.guarded.store(begun, points)
             return after.item
 
@@ -93,14 +98,21 @@ class Items:
                 status="deleted",
                 valid_to=record.item.valid_to or max(moment, record.item.valid_from),
                 updated_at=moment,
-                expires_at=moment + self._deleted_life,
+                expires_at=min(filter(None, (moment + self._deleted_life, record.item.expires_at))),
             )
             deleted = replace(deleted, ended_before=record.item.expires_at).decided("deleted", moment)
             await self.tools.guarded.store(begun, await updated_point(deleted, self.tools.vectors))
 
     async def history(self, owned: Owned) -> History:
-        """All versions of the item's fact in event time, oldest first; deleted ones until they are removed."""
-        versions = await fact_of(self.tools.vectors, await stored(self.tools.vectors, owned))
+        """All versions of the item's fact in event time, oldest first; deleted ones until they are removed.
+
+        Raises ``NotFound`` as a read does, but shows a deleted version.
+        """
+        moment = self.tools.clock()
+        fact = await fact_of(self.tools.vectors, await stored(self.tools.vectors, owned))
+        versions = [each for each in fact if each.item.expires_at is None or each.item.expires_at > moment]
+        if not versions:
+            raise no_such_memory()
         versions.sort(key=lambda version: (version.item.valid_from, version.item.version))
         return History(versions=tuple(version.as_history() for version in versions))
 
@@ -207,11 +219,18 @@ def _patched_fields(patch: ItemPatch) -> ItemChanges:
     unset = {name for name in named if MemoryItem.model_fields[name].default is None}
     fields = cast(ItemChanges, {name: value for name, value in named.items() if value is not None or name in unset})
     if "memory" in fields:
-        fields["hash"] = content_hash(fields["memory"])
         fields["feedback"] = None
     if patch.expires_at:
         fields["expires_at"] = utc(patch.expires_at)
     return fields
+
+
+def _ends_with(former: Record, item: Record) -> Record:
+    """Return a former state that is not found after the item, whose text it has, has expired."""
+    end, known = item.item.expires_at, former.item.expires_at
+    if former.item.hash != item.item.hash or end is None or (known is not None and known <= end):
+        return former
+    return former.with_item(expires_at=end)
 
 
 def _edited(record: Record, fields: ItemChanges, *, moment: datetime) -> tuple[Record, Record]:
@@ -227,13 +246,15 @@ def _edited(record: Record, fields: ItemChanges, *, moment: datetime) -> tuple[R
     before = record.with_item(id=snapshot, status="archived", valid_to=since, updated_at=moment)
     if "memory" in fields:
         fields["times"] = times_of(fields["memory"], since, ())
+        fields["hash"] = content_hash(fields["memory"], fields["times"])
     after = record.with_item(**fields).with_item(supersedes=snapshot, valid_from=since, updated_at=moment)
     if item.key == key_of_text(item.memory):
         before = replace(before, chain=item.id)
         after = after.with_item(key=key_of_text(after.item.memory))
         if item.memory_type != "RawTurn":
-            chain = chain_id(record.namespace, item.memory_type, after.item.key)
+            chain = chain_id(record.namespace, item.memory_type, after.item.key, after.item.memory)
             after = replace(after, chain=chain, origin=record.origin or record.chain)
     before = replace(before, writes=(), origin=None)
     after = replace(after, confirmed_at=max(since, record.confirmed_at))
+    before = _ends_with(before, after)
     return before.decided("overtaken", moment, other=item.id), after.decided("edited", moment, other=snapshot)

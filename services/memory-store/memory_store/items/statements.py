@@ -206,13 +206,14 @@ def statements_of(
         chain = (
             raw_turn_id(add.namespace, draft, said_at, write or "")
             if is_raw
-            else chain_id(add.namespace, draft.memory_type, draft.key)
+            else chain_id(add.namespace, draft.memory_type, draft.key, draft.value)
         )
+        times = times_of(draft.value, spoken_at, sources)
         statements.append(
             Statement(
                 draft,
                 add.namespace,
-                content_hash(draft.value),
+                content_hash(draft.value, times),
                 chain,
                 write,
                 stated_at=said_at or written_at,
@@ -220,7 +221,7 @@ def statements_of(
                 sources=sources,
                 metadata=add.metadata,
                 expires_at=end,
-                times=times_of(draft.value, spoken_at, sources),
+                times=times,
             )
         )
     return statements

@@ -35,8 +35,16 @@ async def export(tools: ItemTools, request: StoreExport) -> ExportPage:
     where = all_of([within(request.scope), view.condition(tools.clock())])
     page = await tools.vectors.scroll(where=where, limit=request.limit, start_id=request.cursor)
     records = [from_payload(found.id, found.payload) for found in page.found]
-    lines = tuple(MemoryLine(item=record.item, confirmed_at=record.confirmed_at) for record in records)
+    lines = tuple(map(_line_of, records))
     return ExportPage(lines=lines, next_cursor=page.next_id)
+
+
+def _line_of(record: Record) -> MemoryLine:
+    item = record.item
+    by_key = item.memory_type == "RawTurn" or record.chain == chain_id(
+        record.namespace, item.memory_type, item.key, item.memory
+    )
+    return MemoryLine(item=item, confirmed_at=record.confirmed_at, state_of=None if by_key else record.chain)
 
 
 async def take(tools: ItemTools, request: StoreImport) -> Imported:
@@ -83,7 +91,8 @@ async def _into(
     async with tools.locks.hold(namespace.lane()):
         begun = await tools.guarded.begin(namespace, began=began)
         # The id here of every id that the lines name
-        named = {one.line.item.id for one in lines} | {one.line.item.supersedes or "" for one in lines} - {""}
+        others = {other for one in lines for other in (one.line.item.supersedes, one.line.state_of) if other}
+        named = {one.line.item.id for one in lines} | others
         own = all_of([exactly_in(namespace), Ids(tuple(filter(is_item_id, named)))])
         page = await tools.vectors.scroll(where=own, limit=len(named))
         kept = {found.id for found in page.found}
@@ -91,14 +100,20 @@ async def _into(
         records: dict[str, Record] = {}
         for one in lines:
             item, item_id = one.line.item, ids[one.line.item.id]
-            chain = item_id if item.memory_type == "RawTurn" else chain_id(namespace, item.memory_type, item.key)
+            if item.memory_type == "RawTurn":
+                chain = item_id
+            elif one.line.state_of is not None:
+                chain = ids[one.line.state_of]
+            else:
+                chain = chain_id(namespace, item.memory_type, item.key, item.memory)
+            times = item.times or times_of(item.memory, item.valid_from, item.sources)
             former = Record(namespace.tenant, item, chain, confirmed_at=one.line.confirmed_at)
             records[item_id] = former.with_item(
                 id=item_id,
                 supersedes=ids[item.supersedes] if item.supersedes else None,
                 status="archived" if item.valid_to else "activated",
-                hash=content_hash(item.memory),
-                times=item.times or times_of(item.memory, item.valid_from, item.sources),
+                hash=content_hash(item.memory, times),
+                times=times,
             )
         known = await _known(tools, namespace, list(records.values()))
         batch = Batch(namespace, known, written_at=tools.clock())

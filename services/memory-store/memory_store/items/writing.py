@@ -186,7 +186,9 @@ class Writer:
 
         A draft whose own key and type are stored has none.
         """
-        chains = tuple(chain_id(request.namespace, draft.memory_type, draft.key) for draft in request.drafts)
+        chains = tuple(
+            chain_id(request.namespace, draft.memory_type, draft.key, draft.value) for draft in request.drafts
+        )
         over = TimeRange("expires_at", lte=self._tools.clock())
         told = Not(OneOf("memory_type", ("RawTurn", "KeptTurn")))
         live = all_of([exactly_in(request.namespace), Equals("status", "activated"), told, Not(over)])

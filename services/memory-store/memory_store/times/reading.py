@@ -198,11 +198,22 @@ _LEAST_LETTERS: Final = 4
 
 def times_of(memory: str, said_at: datetime, sources: Sequence[Source]) -> tuple[NamedTime, ...]:
     """Return the times of a memory: those that its text names, else those of its source if that is a single turn."""
-    found = times_in(memory, said_at)
+    found = _sure_times(memory, said_at)
     if found or len(sources) != 1:
         return found
-    said = times_in(sources[0].content, sources[0].timestamp or said_at)
+    said = _sure_times(sources[0].content, sources[0].timestamp or said_at)
     return said if len(said) == 1 else ()  # of several, none is sure to be that of the memory
+
+
+def _sure_times(text: str, said_at: datetime) -> tuple[NamedTime, ...]:
+    """Return the times of a statement. No tense is read in other languages than English: "Freitag" alone is not sure
+    to be the next one.
+    """
+    ahead = times_in(text, said_at)
+    if not ahead or _language(text) is None:
+        return ahead
+    back = times_in(text, said_at, unmarked="past")
+    return tuple(time for time in ahead if time in back)
 
 
 def asked_for(question: str, asked_at: datetime) -> Sequence[NamedTime]:
@@ -225,10 +236,9 @@ def times_in(text: str, said_at: datetime, *, unmarked: Tense = "future") -> tup
     cost is bounded whatever the text is.
     """
     said = (said_at if said_at.tzinfo else said_at.replace(tzinfo=UTC)).date()
-    words = [word.casefold() for word in islice((match.group() for match in _WORD.finditer(text[:_MOST_CHARS])), 64)]
-    language = language_of(words) or next(filter(None, map(language_of_script, words)), None)
+    language = _language(text)
     if language is not None:
-        return _foreign(text[:_MOST_FOREIGN_CHARS], _CODES.get(language), said_at)
+        return _foreign(text[:_MOST_FOREIGN_CHARS], _CODES.get(language), said_at, unmarked)
     found = sorted(english(text[:_MOST_CHARS], said, unmarked))
     return tuple(
         NamedTime(text=" ".join(text[start:end].split())[:_MOST_SAID_CHARS], start=days[0], end=days[1])
@@ -236,10 +246,16 @@ def times_in(text: str, said_at: datetime, *, unmarked: Tense = "future") -> tup
     )
 
 
-def _foreign(text: str, code: str | None, said_at: datetime) -> tuple[NamedTime, ...]:
+def _language(text: str) -> str | None:
+    """Return the text's language, None for English."""
+    words = [word.casefold() for word in islice((match.group() for match in _WORD.finditer(text[:_MOST_CHARS])), 64)]
+    return language_of(words) or next(filter(None, map(language_of_script, words)), None)
+
+
+def _foreign(text: str, code: str | None, said_at: datetime, unmarked: Tense) -> tuple[NamedTime, ...]:
     if code is None:
         return ()
-    settings = {"RELATIVE_BASE": said_at.replace(tzinfo=None), "PREFER_DATES_FROM": "past"}
+    settings = {"RELATIVE_BASE": said_at.replace(tzinfo=None), "PREFER_DATES_FROM": unmarked}
     try:
         found = search_dates(text, languages=[code], settings=settings) or []
     except Exception:  # noqa: BLE001 - a text must never fail a write
