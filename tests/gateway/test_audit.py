@@ -171,3 +171,9 @@ async def test_without_redis_every_denial_is_still_a_line(caplog: pytest.LogCapt
     line = json.loads(JsonLines("gateway").format(record))
     assert (line["logger"], line["message"], line["level"]) == ("memloop.audit", "denied", "warning")
     assert (line["tenant"], line["actor_key"], line["code"], line["status"]) == ("a", "key_1", "permission_denied", 403)
+
+
+async def test_before_the_first_place_stands_nothing(operated: GatewaySettings) -> None:
+    async with running_gateway(operated) as gateway:
+        await _made(gateway)
+        assert (await _page(gateway, "cursor=0-0"))["data"] == []

@@ -148,6 +148,16 @@ async def test_a_cursor_before_a_gap_is_410(redis_url: str, tmp_path: Path) -> N
         assert streamed.status == 410
 
 
+async def test_a_cursor_behind_the_newest_change_is_410(redis_url: str, tmp_path: Path) -> None:
+    async with running(redis_url, tmp_path) as gateway:
+        await add(gateway, "Tea.")
+        newest = (await call(gateway, "GET", f"{CHANGES}?after=latest"))["cursor"]
+        assert await feed(gateway, f"?after={newest}") == []
+        for query in ("", "stream=true&"):
+            answer = await gateway.get(f"{CHANGES}?{query}after=999999999999999-0", headers=ALICE)
+            assert (answer.status, answer.error["code"]) == (410, "cursor_too_old")
+
+
 @asynccontextmanager
 async def stream(gateway: Gateway, query: str = "", **headers: str) -> AsyncGenerator[aiohttp.StreamReader]:
     """The lines of a followed feed."""
@@ -202,6 +212,15 @@ async def test_a_stream_ends_after_its_time_so_that_rights_are_checked_again(red
         first = await store.changes(StoreChanges(scope=scope))
         events = followed(store, gateway.app.state.changes.bell, scope, first, longest_s=0.05)
         assert [change async for change in events] == []
+
+
+async def test_a_stream_that_always_has_more_ends_after_its_time_too(redis_url: str, tmp_path: Path) -> None:
+    async with running(redis_url, tmp_path) as gateway:
+        await add(gateway, "Tea.")
+        store, scope = gateway.memory.store, Scope(tenant="a")
+        first = (await store.changes(StoreChanges(scope=scope))).model_copy(update={"has_more": True})
+        events = followed(store, gateway.app.state.changes.bell, scope, first, longest_s=0)
+        assert len([change async for change in events]) == len(first.changes)
 
 
 @asynccontextmanager
@@ -287,6 +306,8 @@ async def test_a_deleted_subscription_gets_nothing_more(redis_url: str, tmp_path
     [
         pytest.param({"url": "http://169.254.169.254/"}, 422, id="not-public"),
         pytest.param({"url": "ftp://example.com"}, 422, id="no-web-address"),
+        pytest.param({"url": "https://a\u0000b/"}, 422, id="unseen-characters"),
+        pytest.param({"url": "https://ex ample/"}, 422, id="a-space"),
         pytest.param({"url": "https://example.com", "events": ["memory.read"]}, 422, id="unknown-type"),
         pytest.param({"url": "https://example.com", "events": []}, 422, id="no-type"),
         pytest.param({"url": "https://example.com", "tenant": "b"}, 400, id="unknown-field"),
@@ -298,6 +319,14 @@ async def test_a_subscription_that_cannot_be_is_refused(
     async with running(redis_url, tmp_path) as gateway:
         answer = await gateway.post(HOOKS, body, headers=ADMIN)
     assert answer.status == status, answer.raw
+
+
+async def test_deleting_what_is_no_subscription_leaves_no_word_of_it(redis_url: str, tmp_path: Path) -> None:
+    async with running(redis_url, tmp_path) as gateway:
+        url = f"{gateway.url}{HOOKS}/alice%40example.com-{'x' * 1000}"
+        async with gateway.http.delete(url, headers=dict(ADMIN)) as answer:
+            assert answer.status == 404
+        assert (await call(gateway, "GET", "/v1/admin/audit", key=ADMIN))["data"] == []
 
 
 async def test_a_tenant_has_a_bounded_number_of_subscriptions(redis_url: str, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from memloop.chunking import EstimatingSplitter
 from memloop_state.queue.jobs import Worker
 from tests.fakes.job_engine import Body, Reply, last_text
 from tests.fakes.redis_server import RedisServer
-from tests.fakes.streaming_engine import MODEL, USAGE, FakeEngine, Refuses, Says, SendsBytes
+from tests.fakes.streaming_engine import MODEL, USAGE, FakeEngine, Hangs, Refuses, Says, SendsBytes
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, Api, api
 from tests.gateway.long_reads import PATH as READ
 from tests.gateway.long_reads import asked, reader
@@ -251,6 +251,18 @@ async def test_a_background_response_whose_worker_dies_after_the_answer_is_charg
         response = (await it.get(f"/v1/responses/{answer.json['id']}")).json
         assert len(it.rig.engine.calls) == 1
         await until_counted(it.gateway, total(response))
+
+
+async def test_a_chat_that_ends_by_its_clients_deadline_costs_its_estimate(
+    settings: GatewaySettings, engine: FakeEngine
+) -> None:
+    async with limited(settings, tokens=2_000) as gateway:
+        ends: list[int] = []
+        for _ in range(3):
+            engine.will(Hangs())
+            waits = {"X-Request-Timeout": "0.3"}
+            ends.append((await gateway.post(CHAT, question("word " * 900), headers=waits)).status)
+    assert ends == [504, 429, 429]
 
 
 async def test_keys_have_windows_of_their_own(redis_url: str) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
@@ -14,11 +15,14 @@ from gateway.document import needs_of
 from gateway.main import build_app
 from gateway.settings import GatewaySettings
 from memloop.wire.keys import ALL_SCOPES, Scope
+from tests.gateway.api_rig import configured
 from tests.gateway.long_reads import PATH as READ
 from tests.gateway.long_reads import asked
+from tests.gateway.rig import script
 from tests.gateway.running import Gateway, error_in, running_gateway
 from tests.gateway.tenant_rows.all_rows import OPEN
 from tests.gateway.tenants import routes_of
+from tests.gateway.whole import whole
 
 SCOPES: tuple[Scope, ...] = tuple(sorted(ALL_SCOPES))
 APP = build_app(GatewaySettings())
@@ -102,3 +106,33 @@ async def test_a_key_that_may_not_read_is_not_shown_what_its_write_found(setting
         shown = await gateway.post("/v1/memory/add", said, headers={"X-API-Key": "not-chat"})
     assert set(answer.json) == {"event_id", "status"}
     assert "decisions" in shown.json
+
+
+async def test_a_key_that_may_not_read_changes_a_memory_unseen(redis_url: str, tmp_path: Path) -> None:
+    keys = ",".join([configured("a", "w", "scopes=memory:write"), configured("a", "all", "")])
+    async with whole(redis_url, tmp_path, script("Hello."), api_keys=keys) as it:
+        writer, body = (
+            {"X-API-Key": "w"},
+            {"messages": [{"role": "user", "content": "I ski."}], "user_id": "u", "infer": False},
+        )
+        await it.gateway.post("/v1/memory/add", body, headers=writer)
+        (item,) = (await it.gateway.get("/v1/memory?user_id=u", headers={"X-API-Key": "all"})).json["data"]
+        path = f"/v1/memory/{item['id']}"
+        update = {"name": "memory_update", "arguments": {"id": item["id"], "tags": ["b"]}}
+        rpc = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": update}
+        asked: list[tuple[str, str, object]] = [
+            ("PATCH", path, {"tags": ["a"]}),
+            ("POST", f"{path}/feedback", {"feedback": "helpful"}),
+            ("POST", f"{path}/recover", None),
+            ("PUT", f"/v1/memories/{item['id']}/", {"metadata": {"a": 1}}),
+            ("POST", "/mcp", rpc),
+        ]
+        accepts = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+        for method, url, sent in asked:
+            async with it.gateway.http.request(
+                method, it.gateway.url + url, json=sent, headers={**writer, **accepts}
+            ) as answer:
+                shown = await answer.text()
+                assert answer.status == 200, shown
+                assert item["id"] in shown
+                assert "I ski." not in shown

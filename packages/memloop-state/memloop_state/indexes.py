@@ -78,6 +78,8 @@ class Streams:
 
     async def before(self, stream: str, entry: str, *, most: int) -> Entries:
         """Return the entries before one ('' = from the last one), the newest first."""
+        if entry == "0-0":  # Redis takes nothing before the first possible id for an error
+            return []
         end = f"({entry}" if entry else "+"
         return await sent(self.state, "XREVRANGE", stream, end, "-", "COUNT", most)
 

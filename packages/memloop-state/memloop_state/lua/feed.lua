@@ -49,7 +49,10 @@ function steps.read()
   if ARGV[1] ~= '0' then
     local ms, number = parts(ARGV[1])
     local floor_ms, floor_number = parts(floor)
+    local last_ms, last_number = parts(last)
     if ms < floor_ms or (ms == floor_ms and number < floor_number) then return {'old'} end
+    -- Behind the newest one: Redis has lost changes that the reader knows, or the cursor is made up
+    if ms > last_ms or (ms == last_ms and number > last_number) then return {'old'} end
   end
   local found = {'ok', last}
   local from = ARGV[1] == '0' and '-' or '(' .. ARGV[1]

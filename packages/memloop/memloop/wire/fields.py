@@ -255,6 +255,9 @@ Moment: TypeAlias = Annotated[datetime, AfterValidator(check_moment)]
 Metadata: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(check_metadata)]
 """A client's own fields, bounded in bytes, values, depth and length of keys."""
 
+WebUrl: TypeAlias = Annotated[str, Field(max_length=2048, pattern=r"^https?://[^\s\x00-\x20\x7f-\xa0]+$")]
+"""An address that we call."""
+
 _FETCHED: Final = re.compile(r"https?://|data:", re.IGNORECASE)
 NO_MEDIA_URL: Final = "A URL in a message must begin with https://, http:// or data:."
 

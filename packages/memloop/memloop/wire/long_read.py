@@ -13,6 +13,7 @@ from pydantic.config import JsonDict
 from memloop.wire.base import Integral, Wire
 from memloop.wire.chat import Metadata
 from memloop.wire.errors import ErrorBody
+from memloop.wire.fields import WebUrl
 from memloop.wire.memory import Usage, UserFields
 from memloop.wire.reading import ReadingOptions
 
@@ -71,7 +72,7 @@ class SaveTo(UserFields):
 class Webhook(Wire):
     """The address that is called when a background read ends."""
 
-    url: str = Field(max_length=2048, pattern=r"^https?://[^\s\x00-\x20\x7f-\xa0]+$")
+    url: WebUrl
 
 
 _CALLED_IN_BACKGROUND: JsonDict = {

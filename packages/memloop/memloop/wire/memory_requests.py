@@ -23,6 +23,7 @@ from memloop.wire.memory import (
     SearchOptions,
     SearchResult,
     Source,
+    Status,
     StoreSearch,
     UserFields,
 )
@@ -32,6 +33,18 @@ from memloop.wire.store_requests import History, ItemVersion
 _OLD: Final[dict[str, Any]] = {"deprecated": True}
 MOST_BUFFERS: Final = 1000
 """A list of buffers has no more."""
+
+
+class MemoryChanged(Wire):
+    """What a key that may not read memories is shown of one that it changed."""
+
+    id: str
+    version: int
+    status: Status
+
+    @classmethod
+    def of(cls, item: MemoryItem) -> Self:
+        return cls(id=item.id, version=item.version, status=item.status)
 
 
 class FoundMemory(MemoryItem):

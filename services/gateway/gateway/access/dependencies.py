@@ -27,7 +27,7 @@ from memloop.wire.fields import Name, named
 from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop.wire.memory import Namespace
 from memloop_service import INCOMING, RESPONSE_HEADERS, IncomingBody, of_app
-from memloop_service.http import Lane, Model, body_of, object_in, read_ours
+from memloop_service.http import DeadlinePassed, Lane, Model, body_of, object_in, read_ours
 from memloop_service.incoming import AGENT_HEADER, USER_HEADER, refuse_unknown, refuse_unknown_dry_run
 from memloop_state.room import UNLIMITED, Standing
 
@@ -195,13 +195,17 @@ class Allowance:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Replace the estimate with the tokens used. A request that failed before it used any costs none."""
+        """Replace the estimate with the tokens used. A request that failed before it used any costs none.
+
+        One that ends by its client's deadline costs its estimate: the engine has worked for it.
+        """
         standing, self._standing = self._standing, None
         if standing is None or not self._access.rates.limits.tokens:
             return
         spent = self._spent
         if spent is None:
-            spent = 0 if isinstance(error, MemloopError) and not self._events else standing.charged + self._events
+            is_free = isinstance(error, MemloopError) and not isinstance(error, DeadlinePassed) and not self._events
+            spent = 0 if is_free else standing.charged + self._events
         try:
             async with patient(self._access.rates_timeout_s):
                 more = spent + self._more - standing.charged

@@ -110,7 +110,7 @@ async def check_host(host: str, port: int, *, rules: AddressRules, lookup: Looku
     name = host.rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
         name = "127.0.0.1"  # whatever a resolver says (RFC 6761, section 6.3)
-    with suppress(OSError):  # not an address in any form that inet_aton takes
+    with suppress(OSError, ValueError):  # not an address in any form that inet_aton takes
         name = socket.inet_ntoa(socket.inet_aton(name))
     addresses: Sequence[str] = ()
     try:
@@ -118,7 +118,7 @@ async def check_host(host: str, port: int, *, rules: AddressRules, lookup: Looku
     except AddressRefused:
         raise
     except ValueError:  # a name
-        with suppress(OSError, UnicodeError, TimeoutError):
+        with suppress(OSError, ValueError, TimeoutError):
             async with asyncio.timeout(timeout_s):
                 addresses = await lookup(host, port)
     for address in addresses:

@@ -95,6 +95,8 @@ async def followed(
         while True:
             for change in page.changes:
                 yield change
+            if asyncio.get_running_loop().time() >= until:
+                return
             if not page.has_more:
                 try:
                     async with asyncio.timeout_at(until):

@@ -17,7 +17,8 @@ from gateway.webhooks.deliveries import Hook
 from gateway.webhooks.webhooks import Webhooks
 from memloop.wire.base import Wire
 from memloop.wire.changes import CHANGE_TYPES, LATEST, MOST_CHANGES, OLDEST, ChangeType, Cursor, StoreChanges
-from memloop.wire.fields import Name
+from memloop.wire.errors import NotFound
+from memloop.wire.fields import Name, WebUrl
 from memloop.wire.lists import Deleted, Listed
 from memloop.wire.memory import Scope
 from memloop.wire.memory_requests import ChangeList
@@ -45,7 +46,7 @@ ChangesDep: TypeAlias = Annotated[Changes, of_app("changes")]
 class NewHook(Wire):
     """``POST /v1/admin/memory-webhooks``: the address, the types of changes, and one user or all."""
 
-    url: str = Field(min_length=1, max_length=2048)
+    url: WebUrl
     events: tuple[ChangeType, ...] = Field(default=CHANGE_TYPES, min_length=1, max_length=16)
     user_id: Name | None = None
 
@@ -130,6 +131,8 @@ async def delete_memory_webhook(
     hook_id: str, request: Request, changes: ChangesDep, principal: PrincipalDep, tenant: ManagedTenant
 ) -> HookDeleted:
     """Delete a subscription; its messages that wait are not sent any more."""
+    if all(hook.id != hook_id for hook in await changes.hooks.of(tenant)):
+        raise NotFound("Webhook not found.", param="hook_id")
     await audit_action("memory_webhook.deleted", request, principal, tenant=tenant, target=hook_id)
     await changes.hooks.delete(tenant, hook_id)
     return HookDeleted(id=hook_id)

@@ -32,7 +32,7 @@ from memloop.wire.memory import (
     UserFields,
 )
 from memloop.wire.memory_events import EventStatus
-from memloop.wire.memory_requests import MemoryAdd, MemorySearch
+from memloop.wire.memory_requests import MemoryAdd, MemoryChanged, MemorySearch
 from memloop_service.http import json_text, strictly
 
 _Arguments = TypeVar("_Arguments", bound=Wire)
@@ -219,6 +219,7 @@ class ListMemories(Tool, UserFields):
     limit: int = Field(default=50, ge=1, le=200)
 
     async def run(self, call: Call) -> BaseModel:
+        await call.allowance.admit()
         namespace, store = self.namespace(call.principal.tenant), call.mcp.memory.store
         page = await store.items(namespace, cursor=self.cursor, limit=self.limit)
         shown = first_of([_without_sources(item) for item in page.items], most_chars=self.max_chars)
@@ -235,6 +236,7 @@ class GetMemory(Tool):
 
     async def run(self, call: Call) -> BaseModel:
         """Return the memory, or the part of it from the cursor on. A source of the same words is left out."""
+        await call.allowance.admit()
         item = await call.mcp.memory.store.item(self.id, tenant=call.principal.tenant)
         start = place_of(self.cursor)
         others = tuple(source for source in item.sources if source.content.strip() not in item.memory)
@@ -254,10 +256,11 @@ class UpdateMemory(Tool, ItemPatch):
     if_version: int | None = Field(default=None, ge=1, description="Update only if the memory has this version.")
 
     async def run(self, call: Call) -> BaseModel:
+        await call.allowance.admit()
         patch = ItemPatch.model_validate(self.model_dump(exclude={"id", "if_version", "max_chars"}, exclude_unset=True))
-        return _without_sources(
-            await call.mcp.memory.store.patch(self.id, patch, tenant=call.principal.tenant, if_version=self.if_version)
-        )
+        tenant, store = call.principal.tenant, call.mcp.memory.store
+        edited = await store.patch(self.id, patch, tenant=tenant, if_version=self.if_version)
+        return _without_sources(edited) if call.principal.allows("memory:read") else MemoryChanged.of(edited)
 
 
 class DeleteMemory(Tool):
@@ -266,5 +269,6 @@ class DeleteMemory(Tool):
     id: ItemId
 
     async def run(self, call: Call) -> Deleted:
+        await call.allowance.admit()
         await call.mcp.memory.store.delete(self.id, tenant=call.principal.tenant)
         return Deleted(id=self.id)

@@ -209,7 +209,8 @@ async def get_memory(memory_id: str, memory: MemoryDep, principal: PrincipalDep)
 async def update_memory(memory_id: str, request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """Edit a memory, which creates a new version."""
     patch = (await read_ours(request, Update)).native()
-    return answers.memory(await memory.store.patch(memory_id, patch, tenant=principal.tenant))
+    edited = await memory.store.patch(memory_id, patch, tenant=principal.tenant)
+    return answers.memory(edited) if principal.allows("memory:read") else {"id": edited.id}
 
 
 @served.delete("/v1/memories/{memory_id}", dependencies=[_WRITE])

@@ -40,6 +40,7 @@ from memloop.wire.memory_requests import (
     FoundMemories,
     MemoryAdd,
     MemoryBatch,
+    MemoryChanged,
     MemoryList,
     MemorySearch,
     VersionList,
@@ -87,6 +88,11 @@ async def added(add: MemoryAdd, memory: Memory, principal: Principal, *, event_i
     return json_response(answer, status=200 if event.status in ENDED else 202)
 
 
+def shown(item: MemoryItem, principal: Principal) -> MemoryItem | MemoryChanged:
+    """Return what the key may see of a memory that it changed."""
+    return item if principal.allows("memory:read") else MemoryChanged.of(item)
+
+
 @router.post("/batch", **takes(MemoryBatch, _WRITE))
 async def add_batch(asking: AskingDep, memory: MemoryDep) -> BatchResult:
     """Store the texts of many adds verbatim in one call. Returns an outcome for each, in order.
@@ -126,13 +132,15 @@ async def audit_memory(
 
 
 @router.post("/{item_id}/feedback", **takes(FeedbackRequest, _WRITE))
-async def give_feedback(item_id: str, request: Request, memory: MemoryDep, principal: PrincipalDep) -> MemoryItem:
+async def give_feedback(
+    item_id: str, request: Request, memory: MemoryDep, principal: PrincipalDep
+) -> MemoryItem | MemoryChanged:
     """Give a verdict on a memory: ``helpful``, ``wrong``, ``outdated``, or null to withdraw it.
 
     Searches raise a helpful memory a little, lower an outdated one, and leave a wrong one out.
     """
     feedback = await read_ours(request, FeedbackRequest)
-    return await memory.store.feedback(item_id, feedback, tenant=principal.tenant)
+    return shown(await memory.store.feedback(item_id, feedback, tenant=principal.tenant), principal)
 
 
 @router.get("/events", dependencies=[_READ])
@@ -263,10 +271,11 @@ async def patch_memory(
     memory: MemoryDep,
     principal: PrincipalDep,
     if_match: Annotated[str, Header(pattern=IF_MATCH)] = "*",
-) -> MemoryItem:
+) -> MemoryItem | MemoryChanged:
     """Edit a memory, which creates a new version. ``If-Match`` names the version to edit."""
     patch = await read_ours(request, ItemPatch)
-    return await memory.store.patch(item_id, patch, tenant=principal.tenant, if_version=version_in(if_match))
+    edited = await memory.store.patch(item_id, patch, tenant=principal.tenant, if_version=version_in(if_match))
+    return shown(edited, principal)
 
 
 @router.delete("/{item_id}", dependencies=[_WRITE])
@@ -277,9 +286,9 @@ async def delete_memory(item_id: str, memory: MemoryDep, principal: PrincipalDep
 
 
 @router.post("/{item_id}/recover", dependencies=[_WRITE])
-async def recover_memory(item_id: str, memory: MemoryDep, principal: PrincipalDep) -> MemoryItem:
+async def recover_memory(item_id: str, memory: MemoryDep, principal: PrincipalDep) -> MemoryItem | MemoryChanged:
     """Undo a soft deletion while the history lasts. Returns the memory that now holds the fact."""
-    return await memory.store.recover(item_id, tenant=principal.tenant)
+    return shown(await memory.store.recover(item_id, tenant=principal.tenant), principal)
 
 
 @router.get("/{item_id}/history", dependencies=[_READ])
