@@ -58,6 +58,20 @@ async def test_a_redacted_turn_that_the_chat_holds_is_not_among_its_notes(gatewa
     assert "I like tea" not in notes, answer.raw
 
 
+async def test_redacted_turns_that_a_long_chat_holds_are_not_among_its_notes(
+    gateway: Gateway, engine: FakeEngine
+) -> None:
+    messages: list[dict[str, str]] = []
+    for number in range(13):
+        messages.append({"role": "user", "content": f"I like tea {number}. My password is Hunter{number}024!"})
+        asked = {"model": MODEL, "messages": messages, "memory": {"user_id": "u1", "mode": "write"}}
+        reply = (await gateway.post(CHAT, asked)).json["choices"][0]["message"]["content"]
+        messages.append({"role": "assistant", "content": reply})
+    messages.append({"role": "user", "content": "What do I drink, tea?"})
+    await gateway.post(CHAT, {"model": MODEL, "messages": messages, "memory": READ})
+    assert engine.last.json["messages"][-1]["content"] == "What do I drink, tea?"
+
+
 async def test_recall_in_a_tool_loop_asks_with_the_user_message_before_it(
     gateway: Gateway, engine: FakeEngine, store: FakeStore
 ) -> None:

@@ -1,9 +1,12 @@
 """A user at a glance, on the real store: facts by category, pinned first, within a budget, and in a chat's prompt."""
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
+
+import pytest
 
 from tests.fakes.job_engine import Body, Reply
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY
@@ -66,18 +69,23 @@ async def test_the_budget_goes_to_pinned_facts_first_and_the_rest_is_counted(red
         assert small.json["left_out"] + sum(map(len, shown(small).values())) == 6
 
 
-async def test_turns_without_a_decision_hide_no_fact_and_are_not_counted(redis_url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "fields",
+    [{"memory_type": "KeptTurn"}, {"feedback": {"verdict": "wrong", "at": "2026-01-31T00:00:00Z"}}],
+    ids=["no-decision", "wrong"],
+)
+async def test_no_number_of_newer_memories_that_are_no_facts_hides_one(
+    redis_url: str, tmp_path: Path, fields: dict[str, Any]
+) -> None:
     async with whole(redis_url, tmp_path, talk) as it:
         await kept(it, "Ada lives in Oslo.")
         old = (await it.gateway.get("/v1/memory?user_id=ada", headers=ALICE)).json["data"][0]
+        later = (datetime.fromisoformat(old["created_at"]) + timedelta(seconds=1)).isoformat()
         turns = [
             {**old, "id": str(UUID(int=number)), "memory": f"Turn {number}.", "key": f"turn {number}"}
             for number in range(210)
         ]
-        lines = [
-            json.dumps({"item": {**turn, "memory_type": "KeptTurn"}, "confirmed_at": old["created_at"]})
-            for turn in turns
-        ]
+        lines = [json.dumps({"item": {**turn, **fields, "created_at": later}, "confirmed_at": later}) for turn in turns]
         taken = await it.gateway.post(
             "/v1/memory/import", "\n".join(lines).encode(), headers={**ALICE, "Content-Type": "application/jsonl"}
         )

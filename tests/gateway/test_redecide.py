@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.memory.kept_turns import KEPT
+from memloop.wire.feedback import Feedback
 from memloop.wire.memory import Namespace, Scope
 from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
 from tests.fakes.job_store import Hold
@@ -109,6 +110,19 @@ async def test_an_edited_or_deleted_memory_is_the_users(redis_url: str) -> None:
     assert TEA not in shown
     assert "I have a cat." not in shown
     assert it.store.texts() == ["mine", "Alice likes green tea."]
+
+
+async def test_a_kept_turn_with_a_verdict_is_left_as_it_is(redis_url: str) -> None:
+    async with rig(redis_url, script("no", "no", LIKES), **OFF) as it, it.working():
+        event_id = await kept(it, TEA, "I live in Rome.")
+        judged = (await it.event(event_id)).memories[0].item.id
+        space, item = it.store.items[judged]
+        wrong = Feedback(verdict="wrong", at=item.created_at)
+        it.store.items[judged] = (space, item.model_copy(update={"feedback": wrong}))
+        await again(it, event_id)
+        assert (await it.event(event_id)).status == "completed"
+    assert TEA not in last_text(it.engine.calls[-1])
+    assert it.store.texts() == [TEA, "Alice likes green tea."]
 
 
 async def test_a_long_turn_is_decided_as_one(redis_url: str) -> None:

@@ -32,6 +32,8 @@ from memloop_service.tracing import span
 _MOST_PENDING = 20
 _MOST_FACTS: Final = 200
 _MOST_PINNED: Final = 100
+_MOST_PAGES: Final = 5
+"""Of facts that are read for a profile: the store's filters know no verdicts, so judged ones are read and left out."""
 _Item = TypeVar("_Item")
 _PROFILE_SHARE = 2
 """A profile gets at most this part of the budget: one half."""
@@ -56,23 +58,35 @@ class Facts:
 async def facts_of(store: StoreClient, namespace: Namespace, *, category: str | None = None) -> Facts:
     """Read the user's pinned and newest facts, of one category or of all. Raises the store's errors.
 
-    Turns without a decision are none, nor is what a client called wrong or outdated.
+    Turns without a decision are none, nor is what a client called wrong or outdated. Facts of the category ``other``
+    have it among their tags, or no tag but the pin.
     """
     decided: list[JsonValue] = [{"memory_type": {"ne": "KeptTurn"}}]
     within = [*decided, *([] if category is None else [in_category(category)])]
     pins: list[JsonValue] = [*(decided if category == UNSORTED else within), {"tags": {"in": [PINNED]}}]
     pinned, newest = await asyncio.gather(
-        store.listing(StoreList(scope=namespace, filters={"AND": pins}, limit=_MOST_PINNED)),
-        store.listing(StoreList(scope=namespace, filters={"AND": within}, limit=_MOST_FACTS)),
+        _right(store, namespace, pins, most=_MOST_PINNED), _right(store, namespace, within, most=_MOST_FACTS)
     )
     items = {item.id: item for item in (*pinned.items, *newest.items)}
-    right = (item for item in items.values() if _is_right(item))
-    facts = (item for item in right if category != UNSORTED or UNSORTED in (*item.tags, category_of(item)))
-    return Facts(tuple(islice(facts, _MOST_FACTS)), newest.total - sum(not _is_right(item) for item in newest.items))
+    facts = (item for item in items.values() if category != UNSORTED or UNSORTED in (*item.tags, category_of(item)))
+    return Facts(tuple(islice(facts, _MOST_FACTS)), newest.total)
 
 
-def _is_right(item: MemoryItem) -> bool:
-    return item.feedback is None or item.feedback.verdict == "helpful"
+async def _right(store: StoreClient, namespace: Namespace, filters: Sequence[JsonValue], *, most: int) -> Facts:
+    """Return the newest memories that all filters find, without those called wrong or outdated."""
+    right, wrong, total = dict[str, MemoryItem](), set[str](), 0
+    for skip in range(0, _MOST_PAGES * most, most):
+        page = StoreList(scope=namespace, filters={"AND": [*filters]}, skip=skip, limit=most)
+        found = await store.listing(page)
+        total = found.total
+        for item in found.items:
+            if item.feedback is None or item.feedback.verdict == "helpful":
+                right[item.id] = item
+            else:
+                wrong.add(item.id)
+        if len(right) >= most or total <= skip + most:
+            break
+    return Facts(tuple(islice(right.values(), most)), total - len(wrong))
 
 
 def category_of(item: MemoryItem) -> str:
@@ -148,7 +162,7 @@ async def recall(
     present = set(map(str.strip, texts))
     unseen = [turn for turn in turns if turn.said().strip() not in present]
     if unseen:
-        present = await _as_kept(chat, namespace, texts[-_MOST_PENDING:])
+        present = await _as_kept(chat, namespace, texts[-_MOST_PENDING - len(turns) :])
     pending = ranked([turn for turn in unseen if turn.said().strip() not in present], query)
     window = model.window.tokens
     most = options.max_tokens if window is None else min(options.max_tokens, window // _WINDOW_SHARE)

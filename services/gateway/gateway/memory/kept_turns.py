@@ -55,14 +55,15 @@ def parts_of(kept: Iterable[MemoryItem]) -> Iterator[tuple[tuple[Source, ...], t
 
 
 async def still_kept(event: MemoryEvent, store: StoreClient, tenant: str) -> tuple[MemoryItem, ...]:
-    """Return the kept memories of the write that are as they were written: not edited, replaced or deleted."""
+    """Return the kept memories of the write that are as they were written: not edited, judged, replaced or deleted."""
     found: list[MemoryItem] = []
     for written in event.memories:
         if written.item.memory_type == KEPT:
             with suppress(NotFound):
                 item = await store.item(written.item.id, tenant=tenant)
                 is_live = item.status == "activated" and item.valid_to is None
-                found += [item] if is_live and item.version == written.item.version else []
+                is_own = item.version != written.item.version or item.feedback is not None
+                found += [item] if is_live and not is_own else []
     return tuple(found)
 
 

@@ -37,7 +37,7 @@ from memloop.wire.memory import (
 )
 from memloop.wire.memory_requests import PINNED, UNSORTED
 from memloop.wire.policy import EffectivePolicy
-from memloop.wire.store_requests import Imported, MemoryLine, NumberedLine, StoreImport
+from memloop.wire.store_requests import Imported, LineError, MemoryLine, NumberedLine, StoreImport
 from memloop_clients import Balancing, StoreClient
 
 _KEY_CHARS: Final = 512
@@ -172,6 +172,7 @@ def policed_patch(patch: ItemPatch, item: MemoryItem, policy: EffectivePolicy) -
     )
     known = item.expires_at
     asked = patch.expires_at if "expires_at" in patch.model_fields_set else known
+    asked = asked and _aware(asked)
     limits = list[datetime]()
     if last is not None and known is not None:
         limits.append(max(last, known))
@@ -183,17 +184,30 @@ def policed_patch(patch: ItemPatch, item: MemoryItem, policy: EffectivePolicy) -
     return patch.model_copy(update={"expires_at": most})
 
 
-def policed_line(line: NumberedLine, memory: MemoryLine, policy: EffectivePolicy) -> NumberedLine:
-    """Return the imported line with an end that is no later than its memory's retention, from its last statement on."""
+def policed_line(line: NumberedLine, memory: MemoryLine, policy: EffectivePolicy) -> NumberedLine | LineError:
+    """Return the imported line with an end that is no later than its memory's retention, from its last statement on.
+
+    One that has expired by then is an error.
+    """
     item = memory.item
     created_at = item.created_at if item.created_at.tzinfo else datetime.now(UTC)
     made_at = min(max(created_at, memory.confirmed_at), datetime.now(UTC))
     last = end_of(policy, kind=item.memory_type, tags=item.tags, made_at=made_at)
     known = item.expires_at
-    if last is None or (known is not None and (known.tzinfo is None or known <= last)):
+    if known is not None and known.tzinfo is None:
+        return line  # the store refuses it
+    end = min(filter(None, (last, known)), default=None)
+    if end is not None and end <= datetime.now(UTC):
+        return LineError(line=line.number, message=f"the memory expired at {end.isoformat()}")
+    if end == known:
         return line
-    ended = memory.model_copy(update={"item": item.model_copy(update={"expires_at": last})})
+    ended = memory.model_copy(update={"item": item.model_copy(update={"expires_at": end})})
     return line.model_copy(update={"text": ended.model_dump_json()})
+
+
+def _aware(moment: datetime) -> datetime:
+    """Return the moment with its zone: without one it counts as UTC."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _sorted(draft: MemoryDraft, policy: EffectivePolicy, asked: tuple[str, ...]) -> MemoryDraft:
@@ -241,8 +255,11 @@ class PolicedStore(StoreClient):
         """See ``StoreClient``. The memory is read first: its user's policy applies.
 
         An end that follows from the memory as it was read is stored only while it is as it was, else made again.
+        Raises Unprocessable for an end that has passed: nothing brings back what has expired.
         """
         item = await self.item(item_id, tenant=tenant)
+        if patch.expires_at is not None and _aware(patch.expires_at) <= datetime.now(UTC):
+            raise Unprocessable("This time has passed. To remove the memory, delete it.", param="expires_at")
         scope = item.namespace(tenant)
         redactions = await self._keeper.redactions(tenant, [scope])
         patch, policy = redactions.applied(scope, partial(redacted_patch, patch), patch), redactions.policy(scope)
@@ -267,12 +284,15 @@ class PolicedStore(StoreClient):
         return await super().feedback(item_id, request, tenant=tenant)
 
     async def take(self, request: StoreImport) -> Imported:
-        """See ``StoreClient``. A line that is no memory is sent as it is, because the store refuses it."""
+        """See ``StoreClient``. A line that is no memory is sent as it is, because the store refuses it.
+
+        A line whose memory has expired, by itself or by its retention, is refused here: it would be gone at once.
+        """
         known, tenant = [(line, line_of(line)) for line in request.lines], request.tenant
         scopes = [memory.item.namespace(tenant) for _, memory in known if memory is not None]
         redactions = await self._keeper.redactions(tenant, scopes)
 
-        def rewritten(line: NumberedLine, memory: MemoryLine | None) -> NumberedLine:
+        def rewritten(line: NumberedLine, memory: MemoryLine | None) -> NumberedLine | LineError:
             if memory is None:
                 return line
             scope = memory.item.namespace(tenant)
@@ -281,7 +301,11 @@ class PolicedStore(StoreClient):
             return clean if known is None else policed_line(clean, known, redactions.policy(scope))
 
         lines = await asyncio.to_thread(lambda: tuple(rewritten(*one) for one in known))
-        return await super().take(request.model_copy(update={"lines": lines}))
+        kept = tuple(line for line in lines if isinstance(line, NumberedLine))
+        over = tuple(line for line in lines if isinstance(line, LineError))
+        taken = await super().take(request.model_copy(update={"lines": kept})) if kept else Imported()
+        errors = sorted((*over, *taken.errors), key=lambda error: error.line)
+        return taken.model_copy(update={"failed": taken.failed + len(over), "errors": tuple(errors)})
 
     async def put_buffer(self, buffer: Buffer, *, fencing_token: int | None = None) -> Buffer:
         """See ``StoreClient``."""

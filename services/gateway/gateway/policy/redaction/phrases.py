@@ -10,9 +10,13 @@ from typing import Final
 
 _END: Final = re.compile(r"(?<=[.!?。！？])\s++|(?<=[。！？])|\n++")
 _BLANK: Final = re.compile(r"\s")
-_ODD: Final = re.compile(r"[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]{2,}+|[^\x00-\x7f]")
-"""What is not one letter of ASCII for another: runs of blanks and of what nobody sees, and every other character."""
-_ALIKE: Final = {ord("\u0130"): "i", ord("\u2018"): "'", ord("\u2019"): "'", ord("\u02bc"): "'", ord("\uff07"): "'"}
+_HIDDEN: Final = r"\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f"
+_MARK: Final = r"[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\u3099\u309a]"
+_ODD: Final = re.compile(rf"[\s{_HIDDEN}]{{2,}}+|[Ii]\u0307|[^\x00-\x7f]{_MARK}{{0,30}}+")
+"""What is not one letter of ASCII for another: runs of blanks and of what nobody sees, a dotted i that is two
+characters, and every other character with the marks upon it, whose order varies. 30 is the most that Unicode's
+stream-safe text has; the time to order more grows faster than their number."""
+_ALIKE: Final = str.maketrans("\u2018\u2019\u201b\u2032\u02bc\u00b4\uff07\u2010\u2011", "'''''''--")
 _SPACED_SCRIPTS: Final = 0x0E00
 """Scripts below write blanks between words; Thai, Chinese, Japanese and Korean endings do not."""
 
@@ -57,9 +61,11 @@ class Refusals:
 def refusals_of(phrases: tuple[str, ...]) -> Refusals | None:
     """Return the phrases ready to be found; None without any.
 
-    Case, the width of blanks, the form of an apostrophe and characters that nobody sees do not matter.
+    Case, the width of blanks, the form of an apostrophe and characters that nobody sees do not matter; a phrase of
+    nothing else is none.
     """
-    return Refusals(tuple(dict.fromkeys(_Flat.of(phrase).text for phrase in phrases))) if phrases else None
+    flat = dict.fromkeys(_Flat.of(phrase).text.strip() for phrase in phrases)
+    return Refusals(tuple(filter(None, flat))) if phrases else None
 
 
 def _places(phrase: str, flat: str) -> Iterator[tuple[int, int]]:
@@ -116,8 +122,5 @@ class _Flat:
 def _folded(odd: str) -> str:
     if any(map(str.isspace, odd)):
         return " "
-    return "".join(
-        char
-        for char in unicodedata.normalize("NFKD", odd.translate(_ALIKE)).casefold()
-        if unicodedata.category(char) != "Cf"
-    )
+    plain = unicodedata.normalize("NFKD", odd.translate(_ALIKE)).casefold().replace("i\u0307", "i")
+    return "".join(char for char in plain if unicodedata.category(char) != "Cf")
