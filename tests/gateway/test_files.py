@@ -1,6 +1,7 @@
 """``/v1/files`` through the API and its worker: uploads, texts, quotas, deletion, reading a file."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from gateway.files.records import FILES_EXPIRING
+from memloop.wire.errors import TooLarge
 from memloop_state.steps import Partition, Partitions
 from tests.gateway.api_rig import Api, api, events_of
 from tests.gateway.file_uploads import FILES, objects, processed, sent, stored, upload
@@ -173,6 +175,24 @@ async def test_what_is_no_right_form_is_refused_and_nothing_of_it_stays(redis_ur
     assert statuses == [422, 422, 422, 400, 422, 400, 422, 400]
     assert stored(tmp_path) == []
     assert loose != []  # swept later, in case that a process dies before it cleans up
+
+
+async def test_an_upload_of_no_stated_size_stops_where_the_quota_ends(redis_url: str, tmp_path: Path) -> None:
+    written: list[int] = []
+
+    async def blocks() -> AsyncGenerator[bytes]:
+        for _ in range(20):
+            written.append(1 << 20)
+            yield bytes(1 << 20)
+
+    async with api(redis_url, reader, **with_storage(tmp_path, tenant_storage_bytes=3 << 20)) as it:
+        records = it.rig.work.reading.files.records
+        assert records is not None
+        with pytest.raises(TooLarge) as refused:
+            await records.blobs.written("local", blocks())
+    assert refused.value.code == "storage_quota_exceeded"
+    assert sum(written) == 4 << 20
+    assert stored(tmp_path) == []
 
 
 async def test_a_file_without_text_shows_the_reason_and_cannot_be_read(redis_url: str, tmp_path: Path) -> None:

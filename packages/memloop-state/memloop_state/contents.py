@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass
 from typing import Final, Literal, TypeAlias
 
 from memloop_state.indexes import Indexes
-from memloop_state.link import State
+from memloop_state.link import State, sent
 from memloop_state.steps import Partitions, Steps
 
 LEASE_S: Final = 60.0
@@ -40,6 +40,7 @@ class Contents:
 
     def __init__(self, redis: State, quota: Quota) -> None:
         self._quota = quota
+        self._link = redis
         self._parts = Partitions(redis)
         self._steps = Steps(redis, "contents")
         self._indexes = Indexes(redis)
@@ -53,6 +54,10 @@ class Contents:
         keys = [here.key("files", tenant), here.key("files-reserved", tenant), here.key("blob-bytes", tenant)]
         args = [file_id, size_bytes, self._quota.files, self._quota.bytes, int(LEASE_S * 1000)]
         return await self._steps("reserve", keys, args)
+
+    async def used(self, tenant: str) -> int:
+        """Return the bytes that the tenant's contents hold."""
+        return int(await sent(self._link, "GET", self._parts.of_name(tenant).key("blob-bytes", tenant)) or 0)
 
     async def extend(self, tenant: str, file_id: str, *, size_bytes: int) -> None:
         """Hold the room for another lease."""

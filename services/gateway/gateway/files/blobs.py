@@ -76,15 +76,19 @@ class Blobs:
     ) -> Blob:
         """Write a content that nothing holds yet. After an error nothing is left of it.
 
-        Raises TooLarge for a file of more than ``max_bytes``, and the errors of ``blocks``.
+        Raises TooLarge for a file of more than ``max_bytes``, or than the tenant has room for, and the errors of
+        ``blocks``.
         """
         place, digest, size = f"{tenant}/{secrets.token_hex(16)}", hashlib.sha256(), 0
+        room = self._quota.bytes - await self.contents.used(tenant)
         await self.contents.add_loose(tenant, place, until=time.time() + _UPLOAD_MAY_TAKE_S)
         async with self.storage.writing(place) as writer:
             async for block in blocks:
                 size += len(block)
                 if max_bytes is not None and size > max_bytes:
                     raise TooLarge(f"A file may have at most {max_bytes} bytes.", param=param, code="file_too_large")
+                if size > room:
+                    raise too_many_bytes(self._quota)
                 digest.update(block)
                 await writer.write(block)
         return Blob(tenant=tenant, sha256=digest.hexdigest(), size_bytes=size, place=place)
