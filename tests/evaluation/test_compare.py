@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from evaluation.compare.command import differences_of, main, table
 from evaluation.compare.runs import Measure, read_run
 from evaluation.memory.records import ENTRIES, Answered, AnyEntry, Graded, Recalled
+from evaluation.memory.scores import Prices, row_score
 from memloop.scoring.comparison import compare
 from trainer.data.json_rows import DataError
 
@@ -57,6 +60,20 @@ def test_a_question_asked_with_several_seeds_counts_once(tmp_path: Path) -> None
     assert (accuracy.rows, accuracy.incumbent, accuracy.candidate) == (1, 0.5, 1.0)
 
 
+def test_an_answer_that_was_judged_thrice_counts_by_all_of_its_verdicts_as_in_the_scorecard(tmp_path: Path) -> None:
+    judged = replace(answered(1, right=False), judgements=("wrong", "correct", "correct"))
+    unjudged = replace(answered(2, right=True), error="Timeout: too late")
+
+    (accuracy,) = (
+        questions
+        for measure, questions in read_run(written(tmp_path / "a", [judged, unjudged])).scores.items()
+        if measure == Measure("accuracy, ours", "all")
+    )
+
+    assert accuracy == {("c", "1"): pytest.approx(2 / 3), ("c", "2"): 0.0}
+    assert row_score("ours", [judged, unjudged], [], Prices()).accuracy.share == pytest.approx(fmean(accuracy.values()))
+
+
 @pytest.mark.parametrize(
     "fields",
     [{"categories": ["multi-session", "abstention"]}, {"category": "multi-session + abstention"}],
@@ -86,6 +103,15 @@ def test_memory_points_are_compared_by_kind(tmp_path: Path) -> None:
     assert found[Measure("extraction, ours", "event")] == -0.5
     assert found[Measure("updates, ours", "persona")] == 1.0
     assert found[Measure("false memory resistance, ours", "all")] == -1.0
+
+
+def test_an_update_that_could_not_be_judged_is_compared_as_an_update(tmp_path: Path) -> None:
+    unjudged = Graded("ours", "c", "s", "1", 1.0, is_update=True, as_update=True)
+
+    scores = read_run(written(tmp_path / "a", [unjudged, replace(unjudged, point="2", error="Timeout: late")])).scores
+
+    assert {measure.score for measure in scores} == {"updates, ours"}
+    assert set(scores[Measure("updates, ours", "all")].values()) == {0.0}
 
 
 def test_a_ruler_run_is_compared_by_task_and_size(tmp_path: Path) -> None:

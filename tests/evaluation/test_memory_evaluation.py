@@ -12,17 +12,21 @@ from typing import Any, get_args
 import pytest
 
 from evaluation.memory import command
+from evaluation.memory.endpoint import Address
 from evaluation.memory.gateway_memory import GatewayMemory, Search
 from evaluation.memory.options import parsed
+from evaluation.memory.records import ENTRIES, AnyEntry, key_of
+from evaluation.memory.run import Judged, judge_all
 from memloop.profiles import load_profile
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.examined_engine import examined
-from tests.fakes.job_engine import EngineServer, engine_server
+from tests.fakes.job_engine import Body, EngineServer, Reply, engine_server, last_text
 from tests.fakes.synthetic_conversations import synthetic, write_synthetic
 from tests.gateway.api_rig import ALICE_KEY
 from tests.gateway.whole import whole
 from trainer.data.dialogues.dialogue import Conversation
 from trainer.data.dialogues.formats import Format, conversations
+from trainer.data.journal import Journal
 from trainer.data.json_rows import DataError
 from trainer.data.retry_policy import RetryPolicy
 
@@ -209,6 +213,26 @@ async def test_a_judge_that_cannot_be_read_is_no_praise(
     assert row["f1"] == 1.0
 
 
+@pytest.mark.parametrize("verdict", ["I cannot say.", 500], ids=["unreadable", "failed"])
+async def test_an_update_whose_judge_fails_stays_an_update(
+    verdict: str | int, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY_KEY", ALICE_KEY)
+    write_synthetic(tmp_path / "data", "halumem", sessions=8)  # the first with a change of a fact
+    oracle = examined(_made())
+
+    def engine(body: Body) -> Reply:
+        return verdict if '"replaced"' in last_text(body) else oracle(body)
+
+    async with whole(redis_url, tmp_path / "edge", engine) as it:
+        here = ["--gateway-url", it.gateway.url, "--gateway-key-variable", "GATEWAY_KEY", "--writer", "m"]
+        more = ["--rows", "ours", "--limit", "1"]
+        found = await _evaluated(_arguments(tmp_path, it.engine.url, *here, *more, format_="halumem"))
+    points = found["points"]
+    assert (points["recall"], points["omission"]) == (1.0, 0.0)
+    assert (points["updates"], points["update_correct"], points["update_omission"]) == (1, 0.0, 0.0)
+
+
 async def test_calls_that_fail_again_and_again_are_wrong_until_a_later_run(tmp_path: Path) -> None:
     _data(tmp_path, "locomo")
     async with engine_server(lambda _: 500) as engine:
@@ -219,6 +243,24 @@ async def test_calls_that_fail_again_and_again_are_wrong_until_a_later_run(tmp_p
     async with engine_server(examined(_made())) as engine:
         found = await _evaluated(_arguments(tmp_path, engine.url, "--rows", "full"))
     assert (found["rows"]["full"]["accuracy"]["share"], found["rows"]["full"]["failed"]) == (1.0, 0)
+
+
+class FullDisk(Journal[AnyEntry]):
+    """A journal without room for a record."""
+
+    def append(self, record: AnyEntry) -> None:
+        raise OSError(28, "No space left on device")
+
+
+async def test_a_full_disk_is_raised_as_the_error_that_the_command_prints(tmp_path: Path) -> None:
+    async with engine_server(examined(_made())) as engine:
+        model = Address(f"{engine.url}", "m")
+        judged = Judged("locomo", ("full",), model, model, retries=RetryPolicy(1))
+        with (
+            FullDisk(tmp_path / "results.jsonl", {}, records=ENTRIES, key_of=key_of) as kept,
+            pytest.raises(OSError, match="No space left"),
+        ):
+            await judge_all(lambda: iter([_made()]), judged, None, kept)
 
 
 async def test_an_answer_that_gives_orders_reaches_the_judge_as_a_string(tmp_path: Path) -> None:

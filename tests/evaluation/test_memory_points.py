@@ -71,6 +71,21 @@ def test_updates_are_correct_wrong_or_omitted(scored: PointScore) -> None:
     assert (scored.update_correct, scored.update_wrong, scored.update_omission) == (1 / 3, 1 / 3, 1 / 3)
 
 
+@pytest.mark.parametrize("error", [None, "Timeout: too late"], ids=["unreadable", "failed"])
+def test_an_update_without_a_verdict_stays_an_update_and_is_no_missed_extraction(error: str | None) -> None:
+    unjudged = Graded("ours", "c", "2", "10", 1.0, type="event", is_update=True, as_update=True, error=error)
+    scored = point_score([*POINTS, unjudged], MEMORIES)
+    assert scored is not None
+    assert (scored.points, scored.recall, scored.omission) == (4, 2 / 4, 1 / 4)
+    assert (scored.updates, scored.update_correct, scored.update_omission) == (4, 1 / 4, 1 / 4)
+
+
+def test_a_change_of_which_the_memory_holds_nothing_is_a_missed_extraction() -> None:
+    scored = point_score([*POINTS, Graded("ours", "c", "2", "10", 1.0, "missed", is_update=True)], MEMORIES)
+    assert scored is not None
+    assert (scored.points, scored.omission, scored.updates) == (5, 2 / 5, 3)
+
+
 def test_types_count_points_and_updates_without_distractors(scored: PointScore) -> None:
     assert scored.by_type == {"event": 2 / 4, "persona": 1 / 2, "relationship": 0.0}
 

@@ -1,12 +1,13 @@
 """The scorecard of records whose figures can be worked out by hand, beside the one that is kept."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evaluation.memory.point_scores import point_score
-from evaluation.memory.records import Answered, Checked, Graded, Ingested, Recalled, Row, Tokens
+from evaluation.memory.records import NO_TOKENS, Answered, Checked, Graded, Ingested, Recalled, Row, Tokens
 from evaluation.memory.scorecard import Card, last_line, markdown, save_plot
 from evaluation.memory.scores import Prices, recall_score, row_score
 from memloop.scoring.comparison import wilson
@@ -79,6 +80,13 @@ def test_an_unanswerable_question_counts_in_its_type_and_beside_it_as_published(
     row = row_score("ours", answers, [], Prices())
     shares = {name: (share.share, share.count) for name, share in row.by_category.items()}
     assert shares == {"multi-session": (0.5, 2), "abstention": (0.0, 1)}
+
+
+def test_the_tokens_of_an_answer_are_spread_over_every_answer_that_came() -> None:
+    came = Answered("ours", "c", "1", 0, ("x",), ("tea",), "tea", "correct", tokens=Tokens(100, 10))
+    unjudged = replace(came, question="2", verdict=None, error="EngineError: the judge is down")
+    lost = replace(unjudged, question="3", answer="", tokens=NO_TOKENS)
+    assert row_score("ours", [came, unjudged, lost], [], Prices()).tokens_per_question == 110
 
 
 def test_the_mean_of_the_categories_counts_each_type_once_and_no_abstention() -> None:

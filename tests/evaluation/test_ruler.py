@@ -2,12 +2,18 @@
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from evaluation.ruler.records import Results
+from evaluation.ruler.fleet import Effort, Engine, Job, read_all
+from evaluation.ruler.items import Item
+from evaluation.ruler.readers import Reading
+from evaluation.ruler.records import Record, Results
+from memloop.ports import Checkpoints
+from memloop.wire.long_read import ReadUsage
 from memloop.wire.reading import Parallel, ReadingOptions
 from tests.evaluation.ruler_rig import DATA, HQA_FILE, SETUP, evaluated, evaluation, means, records_of
 from tests.fakes.harbour_engine import HarbourEngine, prompt_of
@@ -71,11 +77,49 @@ async def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     assert sum(record.calls for record in new) == len(engine.bodies) - read_before
 
 
-async def _started(out: Path, url: str) -> asyncio.subprocess.Process:
+class Answering:
+    """A reader that needs no engine."""
+
+    async def read(self, item: Item, *, seed: int, paid: Checkpoints) -> Reading:
+        del item, seed, paid
+        return Reading("a", "a", ReadUsage())
+
+    async def check(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+async def test_an_error_of_the_results_file_is_raised_as_it_is() -> None:
+    def keep(record: Record) -> None:
+        raise OSError(28, f"No space left on device for {record.task}")
+
+    jobs = iter([Job(Item("hqa", 1, 0, "q", "c", ("a",)), 0)])
+    with pytest.raises(OSError, match="No space left on device for hqa"):
+        await read_all(jobs, [Engine("u", Answering())], effort=Effort(1, 1), keep=keep)
+
+
+async def test_a_full_disk_ends_the_run_with_a_message_and_a_later_run_goes_on(tmp_path: Path) -> None:
+    async with HarbourEngine().running() as engine:
+        limited = ["bash", "-c", 'ulimit -f 2; exec "$@"', "bash"]  # KiB of a file: room for a few results
+        process = await _started(tmp_path, engine.url, within=limited, stderr=asyncio.subprocess.PIPE)
+        _, told = await process.communicate()
+        asked = evaluation(tmp_path, [engine.url])
+        kept = len(records_of(asked))
+        found = await evaluated(asked)
+    assert process.returncode == 2
+    assert told.decode().splitlines()[-1] == "[Errno 27] File too large"
+    assert b"Traceback" not in told
+    assert 0 < kept < ITEMS
+    assert (found["items"], found["failed"]) == (ITEMS, 0)
+
+
+async def _started(
+    out: Path, url: str, *, within: Sequence[str] = (), stderr: int = asyncio.subprocess.DEVNULL
+) -> asyncio.subprocess.Process:
     arguments = ["--data", str(HQA_FILE), "--data", str(DATA / "niah_multiquery_256.json"), "--engine-url", url]
     arguments += ["--model", "m", "--chunk-tokens", "64", "--at-once", "2", "--out", str(out)]
-    command = [sys.executable, "-m", "evaluation", "ruler", "run", *arguments]
-    return await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.DEVNULL)
+    command = [*within, sys.executable, "-m", "evaluation", "ruler", "run", *arguments]
+    return await asyncio.create_subprocess_exec(*command, stderr=stderr)
 
 
 async def test_half_a_last_line_is_cut_off_and_its_item_read_again(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memloop.loops.memreread import was_asked
+from memloop.scoring.comparison import percentile
 from memloop.scoring.lenient import (
     contains,
     evidence_recall,
@@ -14,6 +15,16 @@ from memloop.scoring.lenient import (
     word_recall,
 )
 from memloop.scoring.strict import published_contains, recall_of_references, strict_contains, strict_score
+
+
+@pytest.mark.parametrize(
+    ("count", "percent", "rank"),
+    [(20, 95, 19), (2, 50, 1), (100, 95, 95), (100, 99, 99), (3, 50, 2), (1, 95, 1), (10, 0, 1), (10, 100, 10)],
+)
+def test_a_percentile_is_the_least_value_that_so_many_percent_reach(count: int, percent: float, rank: int) -> None:
+    values = list(range(count, 0, -1))
+    assert percentile(values, percent) == rank
+    assert 100 * sum(value <= rank for value in values) / count >= percent
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from huggingface_hub import EvalResult
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from inference.registry import read_registry
-from memloop.wire.errors import Forbidden, Unprocessable
+from memloop.wire.errors import Forbidden, MemloopError, Unprocessable
 from memloop.wire.long_read import LongReadRequest
 from tests.trainer.gate_rig import (
     ROWS,
@@ -158,6 +158,27 @@ async def test_a_failed_read_counts_as_wrong_and_is_reported(tmp_path: Path) -> 
         assert await it.gate("--margin", "0.5") == 0
         assert "2 of the candidate's, 0 of the incumbent's" in it.card.read_text()
         assert not it.candidate.held
+
+
+async def test_a_gateways_own_fault_is_tried_again_and_is_nobodys_wrong_answer(tmp_path: Path, capsys: Caught) -> None:
+    faults = 0
+
+    def answer(asked: LongReadRequest) -> str:
+        nonlocal faults
+        if right(asked) == "3":
+            faults += 1
+            raise MemloopError("Something broke.")
+        return right(asked)
+
+    async with rig(tmp_path, answer=answer) as it:
+        assert await it.gate("--at-once", "1", "--attempts", "2") == 2
+        told = capsys.readouterr().err
+        kept = it.answers("candidate")
+        it.candidate.answer, it.candidate.asked = right, []
+        assert await it.gate() == 0
+    assert faults == 2
+    assert f"the gateway {it.candidate.url} answered 500: Something broke.\nNothing is lost: run the same" in told
+    assert (len(kept), len(it.candidate.asked)) == (3, ROWS - 3)
 
 
 async def test_a_key_without_the_scope_stops_the_run_and_a_better_one_goes_on(tmp_path: Path, capsys: Caught) -> None:

@@ -9,6 +9,8 @@ from memloop.scoring.comparison import compare, paired_bootstrap, paired_interva
 from memloop.scoring.strict import same_answer
 from trainer.gate.comparison import rows_needed
 from trainer.gate.registry_entry import entry
+from trainer.gate.scores import scores_of
+from trainer.rollout.tasks import DecideTask
 
 
 def test_a_paired_interval_is_bonett_and_prices() -> None:
@@ -60,6 +62,25 @@ def test_a_gain_passes_without_a_margin_only_outside_its_interval() -> None:
 def test_an_answer_without_its_box_is_compared_as_strictly() -> None:
     assert same_answer("new  York", ["Lima", "New York"]) == 1.0
     assert same_answer("New York.", ["New York"]) == same_answer("", [""]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("said", "exact"),
+    [
+        pytest.param(("add", "B", "A"), 1.0, id="in another order"),
+        pytest.param(("add", "A", "B", "B"), 0.0, id="one twice"),
+        pytest.param(("add", "A"), 0.0, id="one of two"),
+        pytest.param(("ignore", "A", "B"), 0.0, id="another action"),
+    ],
+)
+def test_the_memories_of_a_decision_have_no_order(said: tuple[str, ...], exact: float) -> None:
+    task = DecideTask.of_row(
+        {
+            "extra_info": {"conversation": [{"role": "user", "content": "x"}]},
+            "reward_model": {"ground_truth": ["add", "A", "B"]},
+        }
+    )
+    assert scores_of(task, said)["exact"] == exact
 
 
 def test_inference_reads_any_name_and_folder_that_an_entry_may_have(tmp_path: Path) -> None:

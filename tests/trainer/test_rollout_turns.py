@@ -5,19 +5,25 @@ from collections.abc import Mapping, Sequence
 import pytest
 import torch
 
+from memloop.chunking import EstimatingSplitter
 from memloop.loops.memagent import read_document
 from memloop.loops.memreread import reread_document
 from memloop.loops.steps import Answered
 from memloop.ports import HeldChunks, Prompt
 from memloop.profiles import load_profile
-from memloop.wire.memory import Usage
+from memloop.wire.chat import FunctionCall, ToolCall
+from memloop.wire.memory import Source, Usage
 from tests.dialogues.scripted import MEMREREAD
+from tests.fakes.job_engine import add_memory
 from tests.memloop.reading import chunks_of
+from trainer.data.rows import writing_row
 from trainer.objectives.step_rewards import words_held
 from trainer.rollout.advantages import Rows, advantages_of
 from trainer.rollout.recording import Generated, RecordingModel
+from trainer.rollout.sessions import LoopRunner
 from trainer.rollout.settings import LoopSettings
 from trainer.rollout.turn_facts import facts_of
+from trainer.tiny.chat_format import tool_call_text
 
 PROFILE = load_profile("tiny")
 
@@ -117,6 +123,18 @@ async def test_a_step_without_a_reply_of_its_own_is_an_error() -> None:
     step = Answered("a", boxed=True, usage=Usage())
     with pytest.raises(ValueError, match="without a reply"):
         await model.report(step)
+
+
+@pytest.mark.parametrize("gold", [("add", "A.", "B."), ("add", "B.", "A.")], ids=["same order", "other order"])
+async def test_an_exact_decision_may_name_its_memories_in_any_order(gold: tuple[str, ...]) -> None:
+    called = add_memory("A.", "B.")["tool_calls"][0]["function"]
+    call = ToolCall(function=FunctionCall.model_validate(called))
+    row = writing_row(
+        data_source="t", index=0, id_="0", turns=[Source(role="user", content="A. B.")], stored=(), gold=gold
+    )
+    runner = LoopRunner(PROFILE, EstimatingSplitter(), LoopSettings(profile="tiny", decisions="exact"))
+    session = await runner.run("memreader", row, recording(tool_call_text(call)))
+    assert session.reward == 1.0
 
 
 def rows(*facts: Mapping[str, object]) -> Rows:

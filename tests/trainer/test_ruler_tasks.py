@@ -2,19 +2,34 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evaluation.ruler.items import items, source_of
+from memloop.wire.chat import Json
 from trainer.__main__ import main
 from trainer.data.parquet import read_parquet
-from trainer.data.ruler import TASKS, RulerItem, ruler_items
+from trainer.data.ruler import TASKS, RulerItem, as_reading_rows, ruler_items
+from trainer.objectives.answer_reward import answer_reward
 from trainer.tiny.prose import Haystack
 
 
 def words(text: str) -> int:
     return len(text.split())
+
+
+def quarters(text: str) -> int:
+    """A fast estimate."""
+    return len(text) // 4
+
+
+def reward_of(row: Json, named: Sequence[str]) -> float:
+    """The reward of a reply that boxes these outputs in this order."""
+    golds: Any = row["reward_model"]
+    return answer_reward(f"\\boxed{{{', '.join(named)}}}", golds["ground_truth"], score="em")
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -67,6 +82,50 @@ def test_items_differ_and_a_seed_repeats_them() -> None:
     made = [list(ruler_items("vt", tokens=300, count=5, seed=seed, tokens_of=words)) for seed in (0, 0, 1)]
     assert made[0] == made[1] != made[2]
     assert len({item.context for item in made[0]}) == 5
+
+
+@pytest.mark.parametrize("task", ["niah_multivalue", "niah_multiquery", "vt"])
+def test_an_answer_in_the_order_of_the_document_is_right(task: str) -> None:
+    made = list(ruler_items(task, tokens=800, count=20, seed=0, tokens_of=words))
+    for item, row in zip(made, as_reading_rows(made), strict=True):
+        read = list(dict.fromkeys(re.findall(rf"\b(?:{'|'.join(item.outputs)})\b", item.context)))
+        assert reward_of(row, read) == 1.0
+        assert str(row["extra_info"]["question"]).endswith("with commas, in the order of the text.")  # type: ignore[index]
+
+
+def test_the_most_frequent_word_comes_first_in_the_right_answer() -> None:
+    made = list(ruler_items("fwe", tokens=60, count=40, seed=0, tokens_of=words))
+    for item, row in zip(made, as_reading_rows(made), strict=True):
+        counts = Counter(item.context.split()).most_common(4)
+        assert len({count for _, count in counts}) == 4  # else the order of two words could not be known
+        assert reward_of(row, [word for word, _ in counts[:3]]) == 1.0
+        assert str(row["extra_info"]["question"]).endswith("with commas, the most frequent first.")  # type: ignore[index]
+
+
+def test_a_million_tokens_have_needles_and_passages_enough() -> None:
+    for task in ("niah_multikey_2", "qa_1", "qa_2"):
+        (item,) = ruler_items(task, tokens=1_000_000, count=1, seed=0, tokens_of=quarters)
+        assert 900_000 <= quarters(item.context) <= 1_000_000
+        if task == "niah_multikey_2":
+            keys = re.findall(r"The code of the (\w+) lamp", item.context)
+            assert len(set(keys)) == len(keys) > 19_000
+
+
+def test_an_item_that_comes_to_less_than_nine_tenths_of_its_tokens_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"qa_1: the longest item that fits 120 tokens has only \d\d$"):
+        list(ruler_items("qa_1", tokens=120, count=1, seed=0, tokens_of=words))
+
+
+def test_rows_to_train_on_are_of_other_items_than_those_to_evaluate_on(tmp_path: Path) -> None:
+    asked = ["data", "ruler", "--task", "vt", "--task", "qa_1", "--tokens", "512", "--items", "3", "--train", "4"]
+    main([*asked, "--out", str(tmp_path)])
+    for task in ("vt", "qa_1"):
+        evaluated, trained = (
+            {str(row["context"]) for row in read_parquet(tmp_path / "512" / task / f"{split}.parquet")}
+            for split in ("validation", "train")
+        )
+        assert (len(evaluated), len(trained)) == (3, 4)
+        assert not evaluated & trained
 
 
 def test_too_few_tokens_are_refused() -> None:

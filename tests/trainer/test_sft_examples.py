@@ -147,6 +147,20 @@ def test_every_recipe_can_be_read(recipe: Path, capsys: pytest.CaptureFixture[st
     assert load_sft_recipe(recipe, ("steps=3", "lora.rank=8")).steps == 3
 
 
+def test_an_override_gives_a_section_that_the_recipe_lacks_its_first_key(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(BASE + "lora:\n")
+    lora = load_sft_recipe(path, ("lora.rank=8",)).lora
+    assert lora is not None
+    assert lora.rank == 8
+
+
+def test_an_override_below_a_value_is_refused_with_a_message(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["sft", "--recipe", str(RECIPES[0]), "--check", "batch.x=4"])
+    assert capsys.readouterr().err == "batch.x=4: batch is a value without keys\n"
+
+
 BASE = "model: m\ntrain: [a.parquet]\noutput: o\n"
 
 

@@ -92,6 +92,29 @@ def test_a_run_learns_and_goes_on_where_it_was_stopped(
     assert (tmp_path / "out/chat_template.jinja").read_text() == (SHIPPED / "chat_template.jinja").read_text()
 
 
+def test_a_checkpoint_that_a_kill_left_incomplete_is_passed_over(
+    tmp_path: Path, fresh: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = recipe(tmp_path, fresh, data)
+    trained(path, capsys, "steps=3")
+    checkpoints = tmp_path / "out/checkpoints"
+    for step, left in ((4, {}), (5, {"trainer_state.json": ""})):  # killed before the last file, and within it
+        (checkpoints / f"checkpoint-{step}").mkdir()
+        for name, text in left.items():
+            (checkpoints / f"checkpoint-{step}" / name).write_text(text)
+    assert trained(path, capsys, "steps=6")["steps"] == 6
+    state = json.loads((checkpoints / "checkpoint-6/trainer_state.json").read_text())
+    assert [entry["step"] for entry in state["log_history"] if "loss" in entry] == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_run_ends_with_its_epochs_if_these_have_fewer_steps(
+    tmp_path: Path, fresh: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = recipe(tmp_path, fresh, data, epochs=0.5, batch=16)
+    assert trained(path, capsys, "steps=9")["steps"] == 2  # half of the four steps of 64 examples
+    assert trained(recipe(tmp_path, fresh, data, output=str(tmp_path / "b")), capsys, "steps=3")["steps"] == 3
+
+
 def test_lora_leaves_whole_merged_weights(
     tmp_path: Path, fresh: Path, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

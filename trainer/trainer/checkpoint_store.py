@@ -1,7 +1,7 @@
 """Stores checkpoints in object storage: a folder for each step, and a mark for each complete one.
 
     global_step_40/actor/model_world_size_8_rank_0.pt     the files as they lie on the disk
-    finished/40.json                                      their names and sizes, written when all of them are there
+    finished/40.json                                      their names, sizes and digests, written when all are there
 
 A step without its mark is an incomplete upload and is never resumed from. The mark is deleted first when a step is
 deleted or rewritten.
@@ -11,6 +11,7 @@ deleted or rewritten.
 # pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -43,6 +44,7 @@ class _Mark(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     files: dict[str, int]
+    sha256: dict[str, str] = {}
 
 
 def store_at(url: str) -> ObjectStore:
@@ -91,24 +93,24 @@ class CheckpointStore:
 
     def contents(self, step: int) -> dict[str, int]:
         """Return the files of a complete step, with their sizes."""
-        try:
-            return _Mark.model_validate_json(bytes(obstore.get(self._store, _mark(step)).bytes())).files
-        except (BaseError, OSError, ValidationError) as error:
-            raise StoreError(f"step {step} has no readable mark: {error}") from error
+        return self._read_mark(step).files
 
     def begin(self, step: int) -> None:
         """Mark the step as incomplete from now on."""
         self._remove([_mark(step)])
 
-    def put(self, step: int, folder: Path, names: Iterable[str]) -> None:
-        """Upload files of the step's folder."""
+    def put(self, step: int, folder: Path, names: Iterable[str]) -> dict[str, str]:
+        """Upload files of the step's folder; return their SHA-256 digests."""
+        digests: dict[str, str] = {}
         for name in names:
             try:
+                digests[name] = _sha256(folder / name)
                 obstore.put(self._store, f"{step_folder(step)}/{name}", folder / name, chunk_size=_PART_BYTES)
             except (BaseError, OSError) as error:
                 raise StoreError(f"{name} of step {step} could not be stored: {error}") from error
+        return digests
 
-    def finish(self, step: int, files: Mapping[str, int]) -> None:
+    def finish(self, step: int, files: Mapping[str, int], digests: Mapping[str, str]) -> None:
         """Mark the step as complete. Raises StoreError if a file is missing or has another size."""
         prefix = step_folder(step)
         try:
@@ -116,14 +118,25 @@ class CheckpointStore:
             wrong = [name for name, size in files.items() if held.get(f"{prefix}/{name}") != size]
             if wrong or not files:
                 raise StoreError(f"step {step} is not whole in the storage: {', '.join(wrong) or 'no files'}")
-            obstore.put(self._store, _mark(step), _Mark(files=dict(files)).model_dump_json().encode())
+            mark = _Mark(files=dict(files), sha256=dict(digests))
+            obstore.put(self._store, _mark(step), mark.model_dump_json().encode())
         except (BaseError, OSError) as error:
             raise StoreError(f"step {step} could not be marked: {error}") from error
 
     def fetch(self, step: int, folder: Path) -> int:
-        """Download the step's missing or wrongly sized files into its folder; return their number."""
-        there = files_of(folder)
-        missing = [name for name, size in self.contents(step).items() if there.get(name) != size]
+        """Download the step's files that its folder lacks or has otherwise; return their number.
+
+        Equal sizes prove nothing: the same step of another run of the same model has them too.
+        """
+        there, mark = files_of(folder), self._read_mark(step)
+        try:
+            missing = [
+                name
+                for name, size in mark.files.items()
+                if there.get(name) != size or (name in mark.sha256 and mark.sha256[name] != _sha256(folder / name))
+            ]
+        except OSError as error:
+            raise StoreError(f"{folder} cannot be compared with step {step}: {error}") from error
         for name in missing:
             self._fetch(f"{step_folder(step)}/{name}", folder / name)
         return len(missing)
@@ -135,6 +148,12 @@ class CheckpointStore:
             if kept and step < kept[0]:
                 self.begin(step)
                 self._remove_below(step_folder(step))
+
+    def _read_mark(self, step: int) -> _Mark:
+        try:
+            return _Mark.model_validate_json(bytes(obstore.get(self._store, _mark(step)).bytes()))
+        except (BaseError, OSError, ValidationError) as error:
+            raise StoreError(f"step {step} has no readable mark: {error}") from error
 
     def _begun(self) -> list[int]:
         try:
@@ -171,6 +190,11 @@ class CheckpointStore:
             return
         except (BaseError, OSError) as error:
             raise StoreError(f"{', '.join(paths)} could not be deleted: {error}") from error
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _mark(step: int) -> str:

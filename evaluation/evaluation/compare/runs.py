@@ -93,9 +93,8 @@ def _scored(record: AnyEntry) -> _Scored:
                 yield f"recall@{k}", record.categories, question, share
         case Answered():
             question = (record.conversation, record.question)
-            right = record.error is None and record.verdict == "correct"
             f1 = token_f1(record.answer, record.golds) if record.error is None else 0.0
-            yield f"accuracy, {record.row}", record.categories, question, float(right)
+            yield f"accuracy, {record.row}", record.categories, question, record.share_right
             yield f"F1, {record.row}", record.categories, question, f1
         case Graded():
             point = (record.conversation, record.session, record.point)
@@ -108,13 +107,13 @@ def _measured(record: Graded) -> str:
     """Name the score of a memory point, as the scorecard separates them."""
     if record.interferes:
         return f"false memory resistance, {record.row}"
-    return f"updates, {record.row}" if record.update is not None else f"extraction, {record.row}"
+    return f"updates, {record.row}" if record.counts_as_update else f"extraction, {record.row}"
 
 
 def _value(record: Graded) -> float:
     if record.interferes:
         return float(record.grade == "missed")
-    return float(record.update == "correct") if record.update is not None else _GRADE.get(record.grade or "", 0.0)
+    return float(record.update == "correct") if record.counts_as_update else _GRADE.get(record.grade or "", 0.0)
 
 
 def _of_ruler(records: Iterable[Record]) -> _Scored:

@@ -2,7 +2,7 @@
 
 Source: Chen et al., "HaluMem: Evaluating Hallucinations in Memory Systems of Agents" (arXiv 2511.03506) and its
 evaluation code: an update of which the memory holds something counts as an update alone; F1 is of recall and target
-precision. What could not be judged earns nothing and stays in the count.
+precision. What could not be judged earns nothing and stays in the count of its kind.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,8 +51,8 @@ def point_score(graded: Sequence[Graded], checked: Sequence[Checked]) -> PointSc
     if not graded:
         return None
     distractors = [point for point in graded if point.interferes]
-    updates = [point for point in graded if point.update is not None and not point.interferes]
-    points = [point for point in graded if point.update is None and not point.interferes]
+    updates = [point for point in graded if point.counts_as_update and not point.interferes]
+    points = [point for point in graded if not point.counts_as_update and not point.interferes]
     grades = [_POINTS.get(point.grade or "", 0) for point in points]
     targets = [memory for memory in checked if memory.check is not None and memory.check.endswith("target")]
     recall, precision = extraction_recall(grades), _mean(map(_support, targets))

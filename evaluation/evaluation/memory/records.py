@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AliasChoices, BeforeValidator, Field, TypeAdapter
@@ -110,11 +111,17 @@ class Answered:
         """Return every verdict on the answer."""
         return self.judgements or (self.verdict,)
 
+    @property
+    def share_right(self) -> float:
+        """Return the share of the verdicts that call it correct; 0 after an error."""
+        return fmean(verdict == "correct" for verdict in self.verdicts) if self.error is None else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Graded:
     """One memory point (HaluMem): how much of it was extracted or, for an update, the memory's current state.
 
+    ``as_update``: it was to be judged as an update, also where that failed; False in older files.
     ``interferes``: the point was only suggested and must not be remembered. ``type``: event, persona, relationship.
     """
 
@@ -130,7 +137,13 @@ class Graded:
     judge_tokens: Tokens = NO_TOKENS
     type: str = ""
     interferes: bool = False
+    as_update: bool = False
     kind: Literal["point"] = "point"
+
+    @property
+    def counts_as_update(self) -> bool:
+        """Whether it is a point of the updates, else of the extraction."""
+        return self.as_update or self.update is not None
 
 
 @dataclass(frozen=True, slots=True)

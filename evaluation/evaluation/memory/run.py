@@ -18,6 +18,7 @@ from evaluation.memory.retrieval import haystack
 from memloop.ports import Recalled
 from memloop.wire.errors import MemloopError
 from memory_store.embedding.port import Embedder
+from trainer.data.bounded_map import first_error
 from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session
 from trainer.data.dialogues.formats import Format
 from trainer.data.journal import Journal
@@ -68,12 +69,10 @@ async def judge_all(
     work: Iterator[tuple[Conversation, Row]] = ((talk, row) for talk in talks() for row in judged.rows)
     async with _examiner(judged) as examiner:
         evaluation = _Evaluation(judged, examiner, memory, kept)
-        try:
+        with first_error():
             async with asyncio.TaskGroup() as hands:
                 for _ in range(judged.at_once):
                     hands.create_task(evaluation.work_through(work))
-        except ExceptionGroup as group:
-            raise group.exceptions[0] from None
 
 
 @asynccontextmanager
@@ -189,10 +188,10 @@ class _Evaluation:
         try:
             found = await self._gateway.search(record.row, talk, point.text, top_k=top_k) if is_update else ()
         except MemloopError as error:
-            self._kept.append(replace(record, error=summary_of(error)))
+            self._kept.append(replace(record, error=summary_of(error), as_update=True))
             return
         if found:
-            record = await self._examiner.update(record, point, found, seed=seed)
+            record = await self._examiner.update(replace(record, as_update=True), point, found, seed=seed)
         else:
             record = await self._examiner.extraction(record, point, memories, seed=seed)
         self._kept.append(record)

@@ -114,7 +114,7 @@ def row_score(row: Row, answers: Sequence[Answered], ingests: Sequence[Ingested]
         ingest=ingest,
         answers=spent,
         judge=sum((answer.judge_tokens for answer in answers), NO_TOKENS),
-        tokens_per_question=spent.total / max(1, sum(answer.error is None for answer in answers)),
+        tokens_per_question=spent.total / max(1, sum(answer.tokens.total > 0 for answer in answers)),
         p50_s=percentile(times, 50),
         p95_s=percentile(times, 95),
         ingest_s=sum(each.seconds for each in ingests),
@@ -142,11 +142,7 @@ def recall_score(found: Sequence[Recalled]) -> RecallScore | None:
 
 
 def _accuracy(answers: Sequence[Answered]) -> Share:
-    return Share.of(_by_question(answers, _right))
-
-
-def _right(answer: Answered) -> float:
-    return fmean(verdict == "correct" for verdict in answer.verdicts) if answer.error is None else 0.0
+    return Share.of(_by_question(answers, lambda answer: answer.share_right))
 
 
 def _task_average(by_category: Mapping[str, Share]) -> float:

@@ -11,6 +11,7 @@ from evaluation.ruler.readers import ItemReader, Reading
 from evaluation.ruler.records import Record
 from memloop.ports import Completion
 from memloop.wire.errors import EngineError, InvalidRequest, MemloopError
+from trainer.data.bounded_map import first_error
 
 _LONGEST_PAUSE_S = 60.0
 _ITEMS_OWN_FAULT = frozenset({400, 413, 422})
@@ -85,10 +86,11 @@ class _Fleet:
         self._changed = asyncio.Condition()
 
     async def run(self) -> None:
-        async with asyncio.TaskGroup() as places:
-            for _ in range(self._effort.at_once):
-                for engine in self._engines:
-                    places.create_task(self._work(engine))
+        with first_error():
+            async with asyncio.TaskGroup() as places:
+                for _ in range(self._effort.at_once):
+                    for engine in self._engines:
+                        places.create_task(self._work(engine))
 
     async def _work(self, engine: Engine) -> None:
         """Run one slot of an engine."""

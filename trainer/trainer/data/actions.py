@@ -8,6 +8,7 @@ import json
 import random
 from collections import Counter
 from contextlib import aclosing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import cast
@@ -111,18 +112,28 @@ def tiny_world_rows(options: argparse.Namespace) -> Facts:
 
 
 def ruler(options: argparse.Namespace) -> Facts:
-    """Make RULER's tasks: a JSONL file for each task and size, and the same items as rows for RL."""
+    """Make RULER's tasks: a JSONL file for each task and size, the same items as rows for RL, others to train on."""
     splitter = TokenizerSplitter(options.tokenizer.read_bytes()) if options.tokenizer else EstimatingSplitter()
     made: dict[str, int] = {}
     for task in options.task or TASKS:
         for tokens in options.tokens:
-            size = {"tokens": tokens, "count": options.items, "seed": options.seed}
-            items = list(ruler_items(task, **size, tokens_of=splitter.count, haystack=options.haystack))
+            make = partial(
+                ruler_items,
+                task,
+                tokens=tokens,
+                seed=options.seed,
+                tokens_of=splitter.count,
+                haystack=options.haystack,
+            )
+            items = list(make(count=options.items))
             folder: Path = options.out / str(tokens) / task
             folder.mkdir(parents=True, exist_ok=True)
             lines = (json.dumps(item, ensure_ascii=False) for item in as_ruler_rows(items))
             (folder / "validation.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
             made[f"{tokens}/{task}"] = write_parquet(as_reading_rows(items), folder / "validation.parquet", READING)
+            if options.train:
+                rows = as_reading_rows(make(count=options.train, split="train"))
+                made[f"{tokens}/{task}/train"] = write_parquet(rows, folder / "train.parquet", READING)
     return {"items": made}
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import TypeVar, cast
 
 T = TypeVar("T")
 
@@ -19,9 +20,21 @@ async def bounded_map(places: int, things: Iterator[T], work: Callable[[T], Awai
         for thing in things:
             await work(thing)
 
-    try:
+    with first_error():
         async with asyncio.TaskGroup() as group:
             for _ in range(places):
                 group.create_task(place())
+
+
+@contextmanager
+def first_error() -> Generator[None]:
+    """Raise the first error of a task group as it is, also that of a group within the group."""
+    try:
+        yield
     except ExceptionGroup as failed:
-        raise failed.exceptions[0] from None
+        raise _first(failed) from None
+
+
+def _first(failed: ExceptionGroup[Exception]) -> Exception:
+    first = failed.exceptions[0]
+    return _first(cast("ExceptionGroup[Exception]", first)) if isinstance(first, ExceptionGroup) else first

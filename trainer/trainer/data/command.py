@@ -51,7 +51,11 @@ def _parser() -> argparse.ArgumentParser:
     _encyclopedia(command("encyclopedia", actions.encyclopedia, "made-up questions in HotpotQA's shape"))
     _world(command("world", actions.world, "right turns of every role in the tiny world, to imitate"))
     _tiny_rows(command("tiny-rows", actions.tiny_world_rows, "the tiny world's tasks for reinforcement learning"))
-    _ruler(command("ruler", actions.ruler, "RULER's tasks from our own prose, to evaluate and to train on"))
+    _ruler(
+        command(
+            "ruler", actions.ruler, "RULER's tasks from our own prose, to evaluate; with --train others to train on"
+        )
+    )
     _memreader(command("memreader", actions.memreader, "memory decisions of a teacher on a user's dialogues"))
     _from_traces(command("from-traces", actions.from_traces, "production traces as rows to imitate and as tasks"))
     _bench(command("bench", actions.bench, "time and peak memory of synthesis at several sizes, on made-up questions"))
@@ -112,10 +116,11 @@ def _ruler(add: Add) -> None:
     add("--task", choices=TASKS, action="append", help="again for each; all without")
     add("--tokens", type=_positive, nargs="+", default=[8192])
     add("--haystack", choices=get_args(Haystack), help="around needles and chains; else the task's own")
-    add("--items", type=_positive, default=100, help="of each task and size")
+    add("--items", type=_positive, default=100, help="of each task and size, to evaluate: validation.jsonl, .parquet")
+    add("--train", type=_positive, help="other items of each task and size, to train on: train.parquet")
     add("--tokenizer", type=Path, help="tokenizer.json that --tokens are counted by; else by an estimate")
     add("--seed", type=int, default=0)
-    add("--out", type=Path, required=True, help="folder of SIZE/TASK/validation.jsonl")
+    add("--out", type=Path, required=True, help="folder of SIZE/TASK/…")
 
 
 def _memreader(add: Add) -> None:

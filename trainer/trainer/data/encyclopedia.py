@@ -23,7 +23,7 @@ _PLACE_TAILS = ("by", "don", "ford", "hythe", "low", "mere", "ness", "stead", "t
 _NAME_TAILS = ("bert", "da", "dric", "fred", "gard", "la", "mund", "na", "rik", "ta", "vin", "wen")
 ATTRIBUTES = ("tide mark", "lamp code", "post number", "bell weight", "well depth", "gate number", "mast height")
 _PLACES_OF_A_QUESTION = 5
-_WHOLE_NAMES = len(_HEADS) * len(_JOINTS) * len(_MIDDLES) ** 2 * len(_PLACE_TAILS)
+WHOLE_NAMES = len(_HEADS) * len(_JOINTS) * len(_MIDDLES) ** 2 * len(_PLACE_TAILS)
 
 
 def encyclopedia(count: int, *, seed: int, paragraph_chars: int = 500) -> Iterator[Json]:
@@ -31,10 +31,10 @@ def encyclopedia(count: int, *, seed: int, paragraph_chars: int = 500) -> Iterat
 
     A paragraph has about ``paragraph_chars`` characters. Raises ValueError for more questions than there are names.
     """
-    most = _WHOLE_NAMES // _PLACES_OF_A_QUESTION
+    most = WHOLE_NAMES // _PLACES_OF_A_QUESTION
     if count > most:
         raise ValueError(f"there are names for {most} questions, not for {count}")
-    order = list(range(_WHOLE_NAMES))
+    order = list(range(WHOLE_NAMES))
     random.Random(f"{seed} names").shuffle(order)
     prose = book("train")
     for index in range(count):
@@ -81,7 +81,7 @@ def _row(id_: str, numbers: list[int], rng: random.Random, prose: Prose, chars: 
 
 
 def _name(number: int, tails: tuple[str, ...]) -> str:
-    """Return a unique name for each number below ``_WHOLE_NAMES``; places and people have different endings."""
+    """Return a unique name for each number below ``WHOLE_NAMES``; places and people have different endings."""
     number, tail = divmod(number, len(tails))
     number, head = divmod(number, len(_HEADS))
     number, joint = divmod(number, len(_JOINTS))

@@ -6,20 +6,21 @@ import os
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Generic, Self, TypeVar
+from typing import BinaryIO, Final, Generic, Self, TypeVar
 
 from pydantic import TypeAdapter
 
 from trainer.data.json_rows import DataError
 
 T = TypeVar("T")
+_RUN: Final = TypeAdapter(dict[str, object])
 
 
 class Journal(Generic[T]):
     """A file whose first line describes the run; the others are records, of which a later one replaces an earlier.
 
     An incomplete last line, left by a kill, is cut off. Raises DataError when the file is of another run, holds
-    anything else, or is in use.
+    anything else, or is in use; it then stays as it is.
     """
 
     def __init__(
@@ -68,21 +69,23 @@ class Journal(Generic[T]):
         self._file.seek(0)
         held = self._file.read()
         whole = held[: held.rfind(b"\n") + 1]
-        self._file.truncate(len(whole))
         head, *lines = whole.splitlines() or [b""]
-        if not head:
-            self._write(run)
-            return
-        self._check_run(head, run)
+        if whole:
+            self._check_run(head, run)
+        elif not _line(run).startswith(held):  # nothing, or what a kill left of our own first line
+            raise DataError(f"{self._path} is not a journal of this run; give another --out")
         for number, line in enumerate(lines, 2):
             record = self._record(line, number)
             self._records[self._key_of(record)] = record
+        self._file.truncate(len(whole))
+        if not whole:
+            self._write(run)
 
     def _check_run(self, head: bytes, run: dict[str, object]) -> None:
         try:
-            earlier: dict[str, object] = json.loads(head)
-        except ValueError as error:
-            raise DataError(f"{self._path}, line 1: not JSON") from error
+            earlier = _RUN.validate_python(json.loads(head))
+        except ValueError as error:  # includes pydantic's
+            raise DataError(f"{self._path}, line 1: not the description of a run") from error
         names = sorted(name for name in {*earlier, *run} if earlier.get(name) != run.get(name))
         if names:
             raise DataError(f"{self._path} is of another run: {', '.join(names)} differ; give another --out")
@@ -94,6 +97,10 @@ class Journal(Generic[T]):
             raise DataError(f"{self._path}, line {number}: not a record") from error
 
     def _write(self, value: object) -> None:
-        self._file.write(json.dumps(value).encode("ascii") + b"\n")
+        self._file.write(_line(value))
         self._file.flush()
         os.fsync(self._file.fileno())
+
+
+def _line(value: object) -> bytes:
+    return json.dumps(value).encode("ascii") + b"\n"

@@ -16,12 +16,14 @@ from __future__ import annotations
 import random
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, filterfalse, islice, pairwise
+from typing import Literal
 
 from memloop.wire.chat import Json
-from trainer.data.encyclopedia import made_up_name
+from trainer.data.encyclopedia import WHOLE_NAMES, made_up_name
 from trainer.data.rows import reading_row
 from trainer.data.ruler_qa import asked_passages
 from trainer.tiny.prose import Haystack, Prose, book, plant
@@ -31,11 +33,20 @@ Count = Callable[[str], int]
 """Counts the tokens of a text."""
 _CODED = 400
 _TRIES = 24
+_LEAST_FILLED = 0.8
+"""A share of the tokens that are asked for: a shorter item would be counted among the longer ones."""
+_ORDERS = {"fwe": "the most frequent first"}
+_ORDER = "in the order of the text"
+
+Split = Literal["validation", "train"]
 
 
 @dataclass(frozen=True, slots=True)
 class RulerItem:
-    """One item in RULER's shape: an answer must name all of ``outputs``."""
+    """One item in RULER's shape: an answer must name all of ``outputs``.
+
+    They stand in the order of the document; those of ``fwe`` by their frequency.
+    """
 
     task: str
     input: str
@@ -69,13 +80,23 @@ TASKS = (*_TASKS, "vt", "fwe", "qa_1", "qa_2")
 
 
 def ruler_items(
-    task: str, *, tokens: int, count: int, seed: int, tokens_of: Count, haystack: Haystack | None = None
+    task: str,
+    *,
+    tokens: int,
+    count: int,
+    seed: int,
+    tokens_of: Count,
+    haystack: Haystack | None = None,
+    split: Split = "validation",
 ) -> Iterator[RulerItem]:
-    """Yield ``count`` items of at most ``tokens`` tokens. Raises ValueError for an unknown task or too few tokens."""
+    """Yield ``count`` items of ``tokens`` tokens, up to a tenth fewer; the splits of a seed share no item.
+
+    Raises ValueError for an unknown task, and for a number of tokens that its items cannot have.
+    """
     if task not in TASKS:
         raise ValueError(f"there is no task {task!r}; the tasks are {', '.join(TASKS)}")
     for index in range(count):
-        name = f"{seed} {task} {tokens} {index}"
+        name = f"{seed} {task} {tokens} {index}" + (" train" if split == "train" else "")
         yield _fitted(partial(_item, task, name, haystack), tokens, tokens_of)
 
 
@@ -85,25 +106,36 @@ def as_ruler_rows(items: Sequence[RulerItem]) -> Iterator[Json]:
         yield {"index": index, "input": item.input, "context": item.context, "outputs": list(item.outputs)}
 
 
-def as_reading_rows(items: Sequence[RulerItem]) -> Iterator[Json]:
+def as_reading_rows(items: Iterable[RulerItem]) -> Iterator[Json]:
     """Yield the items as tasks for RL (``schemas.READING``).
 
     Several outputs become one gold answer, joined by commas: a reward that accepts any one would teach partial answers.
+    The question asks for their order, without which a right answer in another order would earn nothing.
     """
     for index, item in enumerate(items):
         yield reading_row(
             data_source=f"ruler/{item.task}",
             index=index,
             id_=f"{item.task}-{index}",
-            question=f"{item.input} Separate them with commas." if len(item.outputs) > 1 else item.input,
+            question=_ordered(item),
             answers=[", ".join(item.outputs)],
             context=item.context,
             agent="memagent",
         )
 
 
+def _ordered(item: RulerItem) -> str:
+    """Return the question, and the order in which it wants several outputs."""
+    if len(item.outputs) == 1:
+        return item.input
+    return f"{item.input} Separate them with commas, {_ORDERS.get(item.task, _ORDER)}."
+
+
 def _fitted(make: Callable[[int], RulerItem], tokens: int, tokens_of: Count) -> RulerItem:
-    """Search the longest item that fits, within a few percent: an item's tokens grow with its characters."""
+    """Search the longest item that fits, within a few percent: an item's tokens grow with its characters.
+
+    Raises ValueError if it has less than 90 % of the tokens.
+    """
     low, high, best = 0, 8 * tokens, None
     for _ in range(_TRIES):
         chars = (low + high) // 2
@@ -117,6 +149,8 @@ def _fitted(make: Callable[[int], RulerItem], tokens: int, tokens_of: Count) -> 
             high = chars
     if best is None:
         raise ValueError(f"an item of this task does not fit {tokens} tokens")
+    if (longest := tokens_of(best.context)) < _LEAST_FILLED * tokens:
+        raise ValueError(f"{best.task}: the longest item that fits {tokens} tokens has only {longest}")
     return best
 
 
@@ -143,18 +177,21 @@ def _prose(chosen: Haystack | None, usual: Haystack | None) -> Prose:
 
 
 def _needles(task: str, shape: _Needles, rng: random.Random, chars: int, prose: Prose) -> RulerItem:
-    names = iter(rng.sample(range(100_000), 20_000))
+    # Drawing them all for each try would take longer than the rest; few items have more needles than these.
+    drawn = rng.sample(range(100_000), 20_000)
+    names = chain(drawn, filterfalse(set(drawn).__contains__, range(WHOLE_NAMES)))
     asked = [f"{made_up_name(next(names))} lamp" for _ in range(shape.keys)]
     held = {key: [_value(rng, shape) for _ in range(shape.values)] for key in asked}
     sentences = [_needle(key, value) for key, values in held.items() for value in values]
     others = chars // 60 if shape.packed else shape.others
-    sentences += [_needle(f"{made_up_name(next(names))} lamp", _value(rng, shape)) for _ in range(min(others, 19_000))]
+    sentences += [_needle(f"{made_up_name(name)} lamp", _value(rng, shape)) for name in islice(names, others)]
     rng.shuffle(sentences)
     context = " ".join(sentences) if shape.packed else _planted(rng, chars, sentences, prose)
     which = " and ".join(f"the {key}" for key in asked)
     many = shape.keys * shape.values > 1
     question = f"What {'are all the codes' if many else 'is the code'} of {which}?"
-    return RulerItem(task, question, context, tuple(value for values in held.values() for value in values))
+    needles = {_needle(key, value): value for key, values in held.items() for value in values}
+    return RulerItem(task, question, context, tuple(needles[each] for each in sentences if each in needles))
 
 
 def _needle(key: str, value: str) -> str:
@@ -199,8 +236,8 @@ def _frequent(rng: random.Random, chars: int) -> RulerItem:
     first, second, third = words[:3]
     drawn += [first] * 6 + [second] * 4 + [third] * 2
     counts = Counter(drawn).most_common(4)
-    while counts[2][1] == counts[3][1]:
-        drawn.append(counts[2][0])
+    while tied := [word for (word, times), (_, next_times) in pairwise(counts) if times == next_times]:
+        drawn.append(tied[0])
         counts = Counter(drawn).most_common(4)
     rng.shuffle(drawn)
     asked = "Which three coded words come most often?"

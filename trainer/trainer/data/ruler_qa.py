@@ -19,10 +19,10 @@ def asked_passages(rng: random.Random, chars: int, *, hops: int) -> tuple[str, s
     place. Every other passage gives the same attribute of another place, or another person's home.
     """
     first, attribute = rng.randrange(_NAMES), rng.choice(ATTRIBUTES)
-    others = max(0, round(chars / _PASSAGE_CHARS) - hops)
+    others = min(max(0, round(chars / _PASSAGE_CHARS) - hops), _NAMES - 1)
     places = [made_up_name((first + number) % _NAMES) for number in range(others + 1)]
-    values = rng.sample(range(1000, 10_000), min(others + 1, 9000))
-    told = [f"The {attribute} of {place} is {value}." for place, value in zip(places, values, strict=False)]
+    values = rng.sample(range(1000, max(10_000, 2000 + others)), others + 1)
+    told = [f"The {attribute} of {place} is {value}." for place, value in zip(places, values, strict=True)]
     person = made_up_person(first)
     if hops == 2:
         strangers = [made_up_person((first + number) % _NAMES) for number in range(1, others // 2 + 1)]

@@ -21,7 +21,7 @@ from trainer.gate.gateway import Gateway
 from trainer.gate.held_out import HeldOut, Task
 from trainer.rollout.tasks import DecideTask, ReadTask
 
-_ROWS_OWN_FAULT: Final = frozenset({400, 413, 422, 500})
+_ROWS_OWN_FAULT: Final = frozenset({400, 413, 422})
 _FORGET_S: Final = 5.0
 
 
@@ -60,8 +60,9 @@ async def ask_all(
 ) -> None:
     """Ask the rows without an answer. Raises MemloopError when the gateway is unavailable or refuses the requests.
 
-    A row that cannot be answered (a failed read, a write without a usable decision) gets an error as its answer. Each
-    row is deleted from the gateway afterwards, also when the run is stopped.
+    A row that cannot be answered (a failed read, a write without a usable decision) gets an error as its answer. A 5xx
+    is the gateway's fault, not an answer of the model: it raises. Each row is deleted from the gateway afterwards, also
+    when the run is stopped.
     """
     run = secrets.token_hex(8)
     strategy: Strategy = "memreread" if held_out.loop == "memreread" else "memagent"

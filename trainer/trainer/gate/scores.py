@@ -13,6 +13,7 @@ from typing import Final
 from memloop.scoring.lenient import contains, exact_match, token_f1
 from memloop.scoring.strict import same_answer
 from trainer.data.rows import AgentName
+from trainer.decisions import is_decision
 from trainer.gate.held_out import WRITER, Task
 from trainer.objectives.memreader_reward import extraction_f1
 from trainer.rollout.tasks import ReadTask
@@ -33,7 +34,7 @@ def scores_of(task: Task, said: Sequence[str]) -> Mapping[str, float]:
     if not said:
         return dict.fromkeys(WRITING, 0.0)
     return {
-        "exact": float(tuple(said) == task.gold),
+        "exact": float(is_decision(said, task.gold)),
         "action": float(said[0] == task.gold[0]),
         "facts": extraction_f1(said[1:], task.gold[1:]),
     }

@@ -46,8 +46,10 @@ def keep_step(url: str, step: int, folder: str, *, newest: int | None) -> None:
     for held in _on(nodes, _held, [(folder,)] * len(nodes)):
         owned.append(sorted(held.keys() - files.keys()))
         files |= {name: held[name] for name in owned[-1]}
-    _on(nodes, _put, [(url, step, folder, names) for names in owned])
-    store.finish(step, files)
+    digests: dict[str, str] = {}
+    for uploaded in _on(nodes, _put, [(url, step, folder, names) for names in owned]):
+        digests |= uploaded
+    store.finish(step, files, digests)
     if newest:
         store.keep_newest(newest)
 
@@ -107,8 +109,8 @@ def _held(folder: str) -> dict[str, int]:
 
 
 @ray.remote(num_cpus=0, max_retries=0)
-def _put(url: str, step: int, folder: str, names: list[str]) -> None:
-    CheckpointStore.at(url).put(step, Path(folder), names)
+def _put(url: str, step: int, folder: str, names: list[str]) -> dict[str, str]:
+    return CheckpointStore.at(url).put(step, Path(folder), names)
 
 
 @ray.remote(num_cpus=0, max_retries=0)

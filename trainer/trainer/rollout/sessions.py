@@ -12,7 +12,7 @@ from memloop.loops.results import DecisionResult
 from memloop.ports import Splitter
 from memloop.profiles import Profile
 from trainer.data.rows import AgentName
-from trainer.decisions import decided_by
+from trainer.decisions import decided_by, is_decision
 from trainer.memories import HeldMemories
 from trainer.objectives.answer_reward import answer_reward
 from trainer.objectives.memreader_reward import Gold, memreader_reward
@@ -89,5 +89,5 @@ class LoopRunner:
 
     def _decision_reward(self, result: DecisionResult, gold: tuple[str, ...]) -> float:
         if self.settings.decisions == "exact":
-            return float(decided_by(result.decision) == gold)
+            return float(is_decision(decided_by(result.decision), gold))
         return memreader_reward(result, Gold.told(gold)).total

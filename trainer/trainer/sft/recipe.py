@@ -29,9 +29,9 @@ class Lora(_Strict):
 class SftRecipe(_Strict):
     """The model, data and settings of a run. Without ``lora`` all weights are trained.
 
-    ``batch`` counts examples of one optimizer step on one process, ``per_device`` of one pass; ``steps`` ends the run
-    before ``epochs`` do. ``fsdp`` is Hugging Face's option (``full_shard auto_wrap``), for runs started by
-    ``torchrun``.
+    ``batch`` counts examples of one optimizer step on one process, ``per_device`` of one pass. The run ends with
+    ``steps`` or ``epochs``, the earlier of the two; the learning rate reaches zero there. ``fsdp`` is Hugging Face's
+    option (``full_shard auto_wrap``), for runs started by ``torchrun``.
     """
 
     model: str
@@ -84,5 +84,10 @@ def _take_over(fields: dict[str, Any], override: str) -> None:
         raise RecipeError(f"{override}: give KEY=VALUE")
     *folders, name = path.split(".")
     for folder in folders:
-        fields = fields.setdefault(folder, {})
+        held: object = fields.get(folder)
+        if held is None:
+            held = fields[folder] = dict[str, Any]()
+        if not isinstance(held, dict):
+            raise RecipeError(f"{override}: {folder} is a value without keys")
+        fields = cast(dict[str, Any], held)
     fields[name] = yaml.safe_load(value)

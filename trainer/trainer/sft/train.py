@@ -5,9 +5,13 @@
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false, reportUnknownParameterType=false
 from __future__ import annotations
 
+import json
+import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -57,13 +61,13 @@ def _fine_tune(recipe: SftRecipe, cache: Path) -> SftResult:
     trainer = SFTTrainer(
         # Weights that are trained stay in float32: in bfloat16 most steps would be rounded away.
         model=_model(recipe.model, half=recipe.precision == "bf16" and recipe.lora is not None),
-        args=_arguments(recipe, evaluates=held_out is not None),
+        args=_arguments(recipe, examples=len(train), evaluates=held_out is not None),
         train_dataset=train,
         eval_dataset=held_out,
         processing_class=tokenizer,
         peft_config=_lora(recipe),
     )
-    trainer.train(resume_from_checkpoint=_has_checkpoint(recipe.output))
+    trainer.train(resume_from_checkpoint=_newest_checkpoint(recipe.output))
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     held_out_loss = trainer.evaluate()["eval_loss"] if held_out is not None else None
     _save(trainer, tokenizer, recipe)
@@ -114,7 +118,11 @@ def _lora(recipe: SftRecipe) -> Any:
     )
 
 
-def _arguments(recipe: SftRecipe, *, evaluates: bool) -> Any:
+def _arguments(recipe: SftRecipe, *, examples: int, evaluates: bool) -> Any:
+    # To Hugging Face a number of steps replaces the epochs; so it is given only where it is the smaller.
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    steps_per_epoch = ceil(ceil(ceil(examples / recipe.per_device) / processes) / (recipe.batch // recipe.per_device))
+    ends_early = recipe.steps is not None and recipe.steps < ceil(recipe.epochs * steps_per_epoch)
     return SFTConfig(
         output_dir=str(recipe.output / _CHECKPOINTS),
         learning_rate=recipe.learning_rate,
@@ -122,7 +130,7 @@ def _arguments(recipe: SftRecipe, *, evaluates: bool) -> Any:
         warmup_steps=recipe.warmup_share,  # below 1 it is a share of all steps
         weight_decay=recipe.weight_decay,
         num_train_epochs=recipe.epochs,
-        max_steps=recipe.steps or -1,
+        max_steps=recipe.steps if ends_early else -1,
         per_device_train_batch_size=recipe.per_device,
         per_device_eval_batch_size=recipe.per_device,
         gradient_accumulation_steps=recipe.batch // recipe.per_device,
@@ -143,8 +151,14 @@ def _arguments(recipe: SftRecipe, *, evaluates: bool) -> Any:
     )
 
 
-def _has_checkpoint(output: Path) -> bool:
-    return any((output / _CHECKPOINTS).glob("checkpoint-*"))
+def _newest_checkpoint(output: Path) -> str | None:
+    """Return the newest checkpoint that a kill did not interrupt: the trainer's state is its last file."""
+    found = (output / _CHECKPOINTS).glob("checkpoint-*/trainer_state.json")
+    for state in sorted(found, key=lambda file: int(file.parent.name.rpartition("-")[2]), reverse=True):
+        with suppress(ValueError):
+            json.loads(state.read_text("utf-8"))
+            return str(state.parent)
+    return None
 
 
 def _save(trainer: Any, tokenizer: Any, recipe: SftRecipe) -> None:

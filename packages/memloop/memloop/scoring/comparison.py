@@ -3,7 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, sqrt
 from statistics import fmean
 
 _RESAMPLES = 2000
@@ -52,7 +52,7 @@ def paired_bootstrap(differences: Sequence[float], *, seed: int = 0) -> tuple[fl
 def percentile(values: Sequence[float], percent: float) -> float:
     """Return the nearest-rank percentile; ``percent`` is from 0 to 100. Raises IndexError without values."""
     ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
+    return ordered[max(0, ceil(len(ordered) * percent / 100) - 1)]
 
 
 @dataclass(frozen=True, slots=True)
