@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from trainer.small.by_hand import by_hand
+import pytest
+
+from trainer.small.by_hand import by_hand, holds
 from trainer.small.sample import Sample
 
 REFUSED = "general questions refused"
@@ -15,6 +17,29 @@ def repeat(samples: Sequence[Sample]) -> list[str]:
         shown = " ".join(str(message.content) for message in sample.messages[-2:]).replace("\n", " ")
         replies.append({"write": f"topic {number}: {shown}", "relate": "1: updates 1"}.get(sample.task, shown))
     return replies
+
+
+def repeat_the_first(samples: Sequence[Sample]) -> list[str]:
+    """Keep what was told, and answer with the first note."""
+    replies = repeat(samples)
+    for number, sample in enumerate(samples):
+        notes = str(sample.messages[0].content).splitlines()
+        if sample.task == "answer":
+            replies[number] = next((line for line in notes if line.startswith("1. ")), "")
+    return replies
+
+
+def test_the_note_that_answers_is_not_always_the_first_of_six() -> None:
+    share, *_ = by_hand(repeat_the_first).report()["by hand answered among six"]
+    assert 0.65 <= share <= 0.85  # where a search ranks it
+
+
+@pytest.mark.parametrize(
+    ("text", "held"), [("Ten cats.", True), ("often", False), ("tens", True), ("I have 30.", False), ("the 3rd", True)]
+)
+def test_a_gold_is_the_beginning_of_a_word(text: str, held: bool) -> None:
+    gold = "3" if any(letter.isdigit() for letter in text) else "ten"
+    assert holds(text, gold) is held
 
 
 def forget(samples: Sequence[Sample]) -> list[str]:
@@ -31,7 +56,7 @@ def test_a_model_that_keeps_every_word_stores_and_answers_all() -> None:
         "by hand stored": (1, 100),
         "by hand answered": (1, 100),
         "by hand answered among six": (1, 100),
-        "by hand small talk stored": (1, 200),
+        "by hand small talk stored": (1, 175),
         "by hand others kept": (0, 120),
         "by hand updates recognised": (1, 60),
         "by hand updates answered": (1, 60),

@@ -1,15 +1,17 @@
 """The generator of ordinary English: its parts never mix, and a note says of nobody what was said of another."""
 
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from memloop.wire.chat import ChatMessage
+from trainer.small import kinds
 from trainer.small.evaluate import held_out_samples, judge
 from trainer.small.facts import another_value, draw_fact, draw_person, tell
-from trainer.small.kinds import English, every_kind, part_of
-from trainer.small.mix import SHARES, draw_group
+from trainer.small.kinds import English, every_kind, heard, part_of
+from trainer.small.mix import SHARES, Sources, draw_group
 from trainer.small.novels import prose
 from trainer.small.persons import USER, asked_of, sentence, somebody, told_of, told_to_user
 from trainer.small.reading import NOT_FOUND, draw_planted, relations
@@ -17,6 +19,7 @@ from trainer.small.relating import UNKNOWN, draw_answers
 from trainer.small.sample import Sample, some_day
 from trainer.small.writing import draw_writing
 
+BY_HAND = Path(kinds.__file__).parent / "english" / "by_hand" / "small_talk.txt"
 TRAINED, HELD_OUT = English("train", kinds_of=("train", "reward")), English("held_out", words_held_out=True)
 
 
@@ -35,6 +38,14 @@ def test_small_talk_wordings_and_values_of_the_held_out_part_are_never_trained_o
     for slot, values in TRAINED.values.items():
         assert not set(values) & set(HELD_OUT.values[slot])
     assert not {text for text in prose("train") if len(text) > 40} & set(prose("held_out"))
+
+
+def test_no_line_that_is_measured_sounds_like_one_that_is_trained_on() -> None:
+    trained = [*TRAINED.general, *(line for lines in TRAINED.ignored.values() for line in lines)]
+    trained += [prompt for prompt, _ in TRAINED.replies]
+    measured = [*HELD_OUT.general, *(line for lines in HELD_OUT.ignored.values() for line in lines)]
+    measured += BY_HAND.read_text("utf-8").splitlines()
+    assert not {heard(line) for line in trained} & {heard(line) for line in measured}
 
 
 def test_a_text_stays_in_its_part() -> None:
@@ -141,7 +152,9 @@ def test_another_value_changes_the_gold_alone() -> None:
 
 def test_the_same_number_draws_the_same_group() -> None:
     for task in SHARES:
-        assert draw_group(task, TRAINED, Random("0/7")) == draw_group(task, TRAINED, Random("0/7"))
+        assert draw_group(task, TRAINED, Random("0/7"), Sources()) == draw_group(
+            task, TRAINED, Random("0/7"), Sources()
+        )
 
 
 def test_the_evaluation_takes_its_own_replies_for_right() -> None:

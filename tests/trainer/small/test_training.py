@@ -3,6 +3,8 @@
 # torch's and transformers' own annotations are partly unknown to pyright.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 import json
+from collections import Counter
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,11 +21,11 @@ from tests.trainer.small.small_network import random_llama
 from trainer.small.generate import Decoder
 from trainer.small.gpu import GpuRun, train_on_gpu
 from trainer.small.kinds import English
-from trainer.small.mix import draw_group
+from trainer.small.mix import Sources, draw_group
 from trainer.small.network import LoraLinear, SmallLlama
 from trainer.small.packing import Batch, Encoder, Row, Tokens, packed_whole
 from trainer.small.recipe import SmallSft, load_recipe
-from trainer.small.reinforce import reward
+from trainer.small.reinforce import ended_reply, reward
 from trainer.small.sample import Sample
 from trainer.small.train import drawn_rows, new_run, reply_loss
 
@@ -98,7 +100,7 @@ def test_a_layer_computes_the_same_in_training_and_its_gradients_are_right() -> 
 @pytest.mark.parametrize("task", ["write", "relate", "answer"])
 def test_packed_samples_lose_as_much_as_each_alone(task: str, base: Path, encoder: Encoder) -> None:
     network = taught(SmallLlama.load(base, dtype=torch.float32))
-    samples = [encoder.tokens(sample) for sample in draw_group(task, English("train"), Random(2))]
+    samples = [encoder.tokens(sample) for sample in draw_group(task, English("train"), Random(2), Sources())]
     rows = packed_whole([samples[:2], samples[2:]], 2_000)
     with torch.no_grad():
         together = reply_loss(network, Batch.of(rows, CPU))
@@ -110,7 +112,7 @@ def test_packed_samples_lose_as_much_as_each_alone(task: str, base: Path, encode
 
 
 def test_only_the_reply_and_its_end_are_learned(encoder: Encoder) -> None:
-    sample = encoder.tokens(draw_group("write", English("train"), Random(1))[0])
+    sample = encoder.tokens(draw_group("write", English("train"), Random(1), Sources())[0])
     row = Row(len(sample))
     row.add([sample])
     assert [target for target in row.targets if target >= 0] == sample.reply
@@ -185,6 +187,42 @@ def test_rows_go_on_from_where_a_run_left_them(base: Path, tmp_path: Path, encod
     first = rows(0)
     drawn = [next(first) for _ in range(6)]
     assert next(rows(drawn[3][1])) == drawn[4]
+
+
+def test_the_rows_of_a_recipe_come_from_its_sources(base: Path, tmp_path: Path, encoder: Encoder) -> None:
+    read = {"shares": {"read": 1.0}, "row_tokens": 1_024}
+    first = list[list[int]]()
+    for crowds in (0.0, 1.0):
+        sources = {"of_novels": 0.0, "of_crowds": crowds}
+        row, _ = next(drawn_rows(recipe(base, tmp_path, sources=sources, **read), encoder)(0))
+        first.append(row.ids)
+    assert first[0] != first[1]
+
+
+def test_the_tasks_get_their_shares_of_the_tokens_in_rows(base: Path, tmp_path: Path, encoder: Encoder) -> None:
+    shares = {"write": 0.3, "relate": 0.3, "chat": 0.4}
+    rows = drawn_rows(recipe(base, tmp_path, shares=shares, row_tokens=1_024), encoder)
+    of = Counter[str]()
+    for row, _ in islice(rows(0), 300):
+        of.update(row.tasks)
+    assert {task: of[task] / of.total() for task in shares} == pytest.approx(shares, abs=0.05)
+
+
+def test_a_task_that_no_row_holds_is_refused(base: Path, tmp_path: Path, encoder: Encoder) -> None:
+    alone = recipe(base, tmp_path, row_tokens=64, shares={"read": 1.0}, sources={"concluded": 0.0})
+    with pytest.raises(ValueError, match="120 groups of 'read' do not fill a row of 64 tokens"):
+        drawn_rows(alone, encoder)
+
+
+def test_a_reply_that_was_cut_has_no_end_to_learn() -> None:
+    assert ended_reply([1, 2], end=0) == [1, 2, 0]
+    assert ended_reply([1] * 96, end=0) == [1] * 96
+
+
+def test_repeating_all_notes_earns_no_reward() -> None:
+    sample = Sample("answer", (), "You live in Oslo.", golds=("Oslo",))
+    assert reward(sample, "You live in Oslo.") == 1
+    assert reward(sample, "You like tea. You have two cats. You work as a nurse. You live in Oslo.") == 0
 
 
 def test_a_reward_is_lost_where_a_memory_is_false_of_the_user() -> None:

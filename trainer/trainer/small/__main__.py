@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
+from yaml import YAMLError
 
 import memloop
 import memloop_small
@@ -58,8 +59,11 @@ def main() -> None:
     facts: dict[str, object] = {}
     match options.command:
         case "sft":
-            recipe = load_recipe(options.recipe, tuple(options.overrides))
-            facts = asdict(new_run(recipe).train())
+            try:
+                run = new_run(load_recipe(options.recipe, tuple(options.overrides)))
+            except (OSError, ValueError, YAMLError) as error:
+                parser.error(str(error))
+            facts = asdict(run.train())
         case "evaluate":
             facts = measure(options.base, options.adapter, samples=options.samples, examples=options.examples)
             reading = {"lengths": options.lengths, "count": options.documents, "chunk_tokens": options.chunk_tokens}

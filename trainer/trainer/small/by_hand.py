@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import Final
 
 from memloop.loops.relating import pair
@@ -13,7 +15,7 @@ from memloop.wire.chat import ChatMessage
 from memloop.wire.memory import MemoryDraft, MemoryItem, Source
 from trainer.small.evaluate import UNKNOWN, Reply, Scores, facts_of
 from trainer.small.kinds import English
-from trainer.small.sample import PROFILE, Sample
+from trainer.small.sample import PROFILE, Sample, by_rank
 
 _FOLDER: Final = Path(__file__).parent / "english" / "by_hand"
 _AT: Final = datetime(2026, 11, 27, 9, tzinfo=UTC)
@@ -24,26 +26,38 @@ def by_hand(reply: Reply, *, most: int | None = None) -> Scores:
     """Tell each statement and ask for it alone and among five others; tell updates, and lines that hold no fact.
 
     ``most`` bounds the statements, updates and lines of each file; None takes all.
-    A statement is stored, and a question answered, when its gold word occurs; an update is answered when the new value
-    occurs in an answer from what is stored after both turns.
+    A statement is stored, and a question answered, when a word begins with its gold; an update is answered when the new
+    value occurs in an answer from what is stored after both turns.
     """
     scores = Scores()
     for name, file in _STATEMENTS.items():
         rows = [json.loads(line) for line in _lines(file, most)]
         notes = _facts(_told([row["say"] for row in rows], reply))
         own = [[note] for note in notes]
-        sixes = [[notes[(place + step) % len(rows)] for step in range(6)] for place in range(len(rows))]
+        sixes = [_among(notes, place) for place in range(len(rows))]
         alone, among = (
             reply([_asked(row["ask"], held) for row, held in zip(rows, beside, strict=True)]) for beside in (own, sixes)
         )
         for row, note, one, six in zip(rows, notes, alone, among, strict=True):
             for figure, text in (("stored", note), ("answered", one), ("answered among six", six)):
-                scores.add(f"{name} {figure}", right=row["gold"].lower() in text.lower())
+                scores.add(f"{name} {figure}", right=holds(text, row["gold"]))
     for stored in _told(_lines("small_talk.txt", most), reply):
         scores.add("by hand small talk stored", right=bool(stored))
     _general(English("held_out").general[:most], reply, scores)
     _updates([json.loads(line) for line in _lines("updates.jsonl", most)], reply, scores)
     return scores
+
+
+def holds(text: str, gold: str) -> bool:
+    """Return whether a word of the text begins with the gold, or a number is it."""
+    return bool(re.search(rf"\b{re.escape(gold)}(?!\d)", text, re.IGNORECASE))
+
+
+def _among(notes: list[str], place: int) -> list[str]:
+    """Return a note among the five that follow, where a search would rank it."""
+    beside = [notes[(place + step) % len(notes)] for step in range(1, 6)]
+    rank = by_rank(range(6), Random(f"six/{place}"))
+    return [*beside[:rank], notes[place], *beside[rank:]]
 
 
 def _lines(file: str, most: int | None) -> list[str]:
@@ -77,7 +91,7 @@ def _updates(rows: list[dict[str, str]], reply: Reply, scores: Scores) -> None:
     answers = reply([_asked(row["ask"], _facts(notes)) for row, notes in zip(rows, held, strict=True)])
     for at, (row, answer) in enumerate(zip(rows, answers, strict=True)):
         scores.add("by hand updates recognised", right=at in updated)
-        scores.add("by hand updates answered", right=row["gold"].lower() in answer.lower())
+        scores.add("by hand updates answered", right=holds(answer, row["gold"]))
 
 
 def _told(texts: list[str], reply: Reply) -> list[str]:

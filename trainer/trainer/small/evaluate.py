@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Final, cast
 
-from memloop.loops.parsing.memory_list import NOTHING
+from memloop.loops.parsing.memory_list import FoundList, find_memory_lines
 from memloop.loops.parsing.reading import parse_answer
 from memloop.ports import Completion
 from memloop.scoring.comparison import wilson
@@ -85,9 +85,10 @@ def _judge_writing(sample: Sample, reply: str, scores: Scores) -> None:
     lines, said = facts_of(reply), facts_of(sample.reply)
     if sample.sort in {"ignore", "wait"}:
         right = reply.strip() == sample.reply
-        scores.add(
-            "small talk stored" if sample.sort == "ignore" else "waits", right=right != (sample.sort == "ignore")
-        )
+        if sample.sort == "ignore":
+            scores.add("small talk stored", right=bool(lines))
+        else:
+            scores.add("waits", right=right)
     else:
         pairs = list(zip(lines, sample.golds, strict=False))
         right = len(lines) == len(said) and all(
@@ -125,9 +126,10 @@ def _repeats(line: set[str], turn: set[str]) -> bool:
 
 
 def facts_of(reply: str) -> list[str]:
-    """Return the facts of a writer's reply, without their topics."""
-    facts = [line.partition(": ")[2] for line in reply.splitlines() if ": " in line]
-    return [] if reply.strip() == NOTHING else facts
+    """Return the facts that the served writer stores of a reply, without their topics."""
+    found = find_memory_lines(Completion(reply))
+    entries = found.entries if isinstance(found, FoundList) else []
+    return [cast(dict[str, str], entry)["value"] for entry in entries]
 
 
 def _subject(line: str) -> str:

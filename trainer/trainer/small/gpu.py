@@ -178,9 +178,8 @@ def _drawn(recipe: SmallSft, weights: dict[str, float], first: int) -> list[tupl
 
     tokenizers: Any = AutoTokenizer
     encoder = Encoder(tokenizers.from_pretrained(recipe.base))
-    groups = islice(stream(recipe.english, recipe.seed, weights, first), _GROUPS_AT_ONCE)
-    encoded = ([encoder.tokens(sample) for sample in group] for group in groups)
-    return [(row, first + number) for row, number in packed(encoded, recipe.row_tokens)]
+    groups = islice(stream(recipe.english, recipe.seed, weights, recipe.sources, first), _GROUPS_AT_ONCE)
+    return [(row, first + number) for row, number in packed(map(encoder.group, groups), recipe.row_tokens)]
 
 
 def _save(network: SmallLlama, file: Path) -> None:

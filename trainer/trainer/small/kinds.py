@@ -1,8 +1,9 @@
 """Loads the kinds of facts and the words around them, and splits them into parts that never mix.
 
-A kind, a wording, a line to ignore and a value each belong to one part: ``train``, ``reward`` (for reinforcement
-alone) or ``held_out``. The part follows from the seed in this file and the text itself, so that new data never moves
-old data to another part.
+A kind, a wording and a line to ignore each belong to one part: ``train``, ``reward`` (for reinforcement alone) or
+``held_out``. The part follows from the seed in this file and the text itself, so that new data never moves old data to
+another part; a line that stands in the data twice is not held out. Of a slot's values the last ones are held out, and
+may be another slot's.
 """
 
 from __future__ import annotations
@@ -177,7 +178,8 @@ class English:
         return Said(self.fill(text, values), self.fill(note, values) if note else None)
 
     def _mine(self, lines: list[str]) -> list[str]:
-        return [way for line in lines if (part_of(f"line {line}") == self.part) for way in wordings(line)]
+        mine = _of_part(lines, self.part)
+        return [way for way in mine if heard(way) not in _shown()] if self.part == "held_out" else mine
 
     def _share(self, values: list[str]) -> list[str]:
         kept = len(values) - max(2, len(values) // 6)
@@ -191,6 +193,23 @@ DATES: Final = frozenset({"when", "ago"})
 def every_kind() -> Sequence[Kind]:
     """Return the kinds of all files, in order."""
     return _KINDS
+
+
+def heard(text: str) -> str:
+    """Return the text without its case and punctuation: two lines that sound alike are one."""
+    return " ".join(re.sub(r"[^\w ]", " ", text.lower()).split())
+
+
+@cache
+def _shown() -> frozenset[str]:
+    """What training or reinforcement shows of the lines to ignore and of the general ones."""
+    lists = (*_lines("ignored.toml").values(), (_FOLDER / "general.txt").read_text("utf-8").splitlines())
+    parts: tuple[Part, ...] = ("train", "reward")
+    return frozenset(heard(way) for lines in lists for part in parts for way in _of_part(lines, part))
+
+
+def _of_part(lines: list[str], part: Part) -> list[str]:
+    return [way for line in lines if part_of(f"line {line}") == part for way in wordings(line)]
 
 
 def _table(name: str) -> dict[str, str]:

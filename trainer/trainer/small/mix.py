@@ -48,7 +48,7 @@ class Sources:
     questions: int = 5
 
 
-def draw_group(task: str, english: English, rng: Random, sources: Sources = Sources()) -> list[Sample]:
+def draw_group(task: str, english: English, rng: Random, sources: Sources) -> list[Sample]:
     """Draw samples of one task that begin alike."""
     by_hand = rng.random() < sources.by_hand
     match task:
@@ -73,11 +73,11 @@ def draw_group(task: str, english: English, rng: Random, sources: Sources = Sour
         case "chat":
             return [_chat(english, rng, by_hand=by_hand)]
         case _:
-            raise ValueError(task)
+            raise ValueError(f"there is no task {task!r}")
 
 
 def stream(
-    english: English, seed: int, weights: dict[str, float], start: int = 0, *, sources: Sources = Sources()
+    english: English, seed: int | str, weights: dict[str, float], sources: Sources, start: int = 0
 ) -> Iterator[list[Sample]]:
     """Yield groups without end from the group ``start`` on; each is drawn from its own number, so a run resumes.
 

@@ -54,10 +54,17 @@ class Encoder:
         reply = self._tokenizer.encode(sample.reply + self._tokenizer.eos_token, add_special_tokens=False)
         return Tokens(sample.task, self.prompt(sample), reply)
 
+    def group(self, samples: Sequence[Sample]) -> list[Tokens]:
+        """Return the tokens of each sample."""
+        return [self.tokens(sample) for sample in samples]
+
 
 @dataclass(slots=True)
 class Row:
-    """A row that is being filled: tokens, positions and targets; who owns a token, and whose tokens it sees besides."""
+    """A row that is being filled: tokens, positions and targets; who owns a token, and whose tokens it sees besides.
+
+    ``tasks`` are the tokens of each.
+    """
 
     length: int
     ids: list[int] = field(default_factory=list[int])
@@ -83,13 +90,15 @@ class Row:
                 break
             taken += 1
         if taken:
+            before = len(self.ids)
             trunk = self._put(group[0].prompt[:shared], [NO_TARGET] * shared, at=0)
             for sample in group[:taken]:
                 own = sample.prompt[shared:] + sample.reply
                 quiet = [NO_TARGET] * (len(own) - len(sample.reply) - 1)
                 targets = [*quiet, *sample.reply, NO_TARGET]
                 self._put(own, targets, at=shared, parent=trunk, weight=sample.weight)
-                self.tasks[sample.task] = self.tasks.get(sample.task, 0) + 1
+            task = group[0].task
+            self.tasks[task] = self.tasks.get(task, 0) + len(self.ids) - before
         return group[taken:]
 
     def _put(

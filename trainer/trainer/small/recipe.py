@@ -31,8 +31,6 @@ class SmallSft(BaseModel):
     kinds_of: tuple[Part, ...] = ("train", "reward")
     replies: Path | None = None
     section_words: tuple[int, ...] = (40, 80, 130, 180)
-    rank: int = Field(default=16, ge=1)
-    alpha: int = Field(default=32, ge=1)
     learning_rate: float = Field(default=1e-3, gt=0)
     warmup_steps: int = Field(default=20, ge=1)
     tokens: int = Field(ge=1)

@@ -20,7 +20,7 @@ import torch
 from trainer.small.evaluate import judge
 from trainer.small.generate import Decoder
 from trainer.small.kinds import English
-from trainer.small.mix import draw_group
+from trainer.small.mix import Sources, draw_group
 from trainer.small.network import SmallLlama
 from trainer.small.packing import Batch, Encoder, Row, Tokens, packed_whole
 from trainer.small.sample import Sample
@@ -74,7 +74,7 @@ def reinforce(
             mean = fmean(scores)
             groups.append(
                 [
-                    Tokens(sample.task, prompt, [*reply, end], weight=score - mean)
+                    Tokens(sample.task, prompt, ended_reply(reply, end=end), weight=score - mean)
                     for reply, score in zip(own, scores, strict=True)
                     if len(set(scores)) > 1
                 ]
@@ -95,8 +95,18 @@ def reinforce(
     return updates
 
 
+def ended_reply(reply: list[int], *, end: int) -> list[int]:
+    """Return the reply with its end, which one that was cut does not have."""
+    return [*reply, end] if len(reply) < _MOST_TOKENS else reply
+
+
 def reward(sample: Sample, reply: str) -> float:
-    """Return 1 for a right reply and 0 for another, less 1 for a memory that is false of the user."""
+    """Return 1 for a right reply and 0 for another, less 1 for a memory that is false of the user.
+
+    An answer in more than twice the words of the note is not right: who repeats all notes always holds the gold.
+    """
+    if sample.task == "answer" and len(reply.split()) > 2 * len(sample.reply.split()) + 5:
+        return 0.0
     scores = judge([sample], [reply])
     right = scores.right[_FIGURES.get(sample.task, sample.task)]
     return right - _PENALTY_OF_FALSE * scores.right.get("false of the user", 0)
@@ -105,5 +115,5 @@ def reward(sample: Sample, reply: str) -> float:
 def _prompts(english: English, rng: Random, count: int) -> list[Sample]:
     drawn: list[Sample] = []
     while len(drawn) < count:
-        drawn.append(rng.choice(draw_group(rng.choice(_TASKS), english, rng)))
+        drawn.append(rng.choice(draw_group(rng.choice(_TASKS), english, rng, Sources())))
     return drawn

@@ -9,11 +9,11 @@ import math
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
-from random import Random
 from typing import Any
 
 import torch
@@ -21,13 +21,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn import functional as F
 
-from memloop_small.merge import LoraShape
-from trainer.small.mix import draw_group, stream
+from trainer.small.mix import stream
 from trainer.small.network import SmallLlama, fast_type
 from trainer.small.packing import Batch, Encoder, Row, packed
 from trainer.small.recipe import SmallSft
 
-_CALIBRATION = 40
+_CALIBRATION = 120
 """Groups of each task that are measured for the mix."""
 
 
@@ -65,7 +64,7 @@ class Run:
             held: Any = torch.load(state, weights_only=True)
             self._optimizer.load_state_dict(held["optimizer"])
             self.progress = Progress(**held["progress"])
-            for name, tensor in load_file(self._recipe.output / "adapter-fp32.safetensors").items():
+            for name, tensor in held["adapter"].items():
                 self._adapters[name].data = tensor
         elif self._recipe.begin_from is not None:
             for name, tensor in load_file(self._recipe.begin_from).items():
@@ -76,7 +75,8 @@ class Run:
         signal.signal(signal.SIGTERM, self._stop_at_signal)
         saved = time.monotonic()
         rows = self._rows(self.progress.groups)
-        while self._done() < 1 and not self._stop.is_set() and self.progress.steps != self._recipe.steps:
+        most = self._recipe.steps or math.inf
+        while self._done() < 1 and not self._stop.is_set() and self.progress.steps < most:
             began = time.monotonic()
             taken = list(islice(rows, self._recipe.rows))
             loss, norm = self._step([row for row, _ in taken])
@@ -99,11 +99,10 @@ class Run:
         folder = self._recipe.output
         folder.mkdir(parents=True, exist_ok=True)
         weights = {name: tensor.detach().contiguous() for name, tensor in self._adapters.items()}
-        save_file(weights, folder / "new.safetensors")
-        progress = {name: getattr(self.progress, name) for name in Progress.__slots__}
-        torch.save({"optimizer": self._optimizer.state_dict(), "progress": progress}, folder / "new.pt")
-        (folder / "new.safetensors").replace(folder / "adapter-fp32.safetensors")
+        held = {"adapter": weights, "optimizer": self._optimizer.state_dict(), "progress": asdict(self.progress)}
+        torch.save(held, folder / "new.pt")
         (folder / "new.pt").replace(folder / "state.pt")
+        save_file(weights, folder / "adapter-fp32.safetensors")
         small = {name: tensor.to(torch.bfloat16) for name, tensor in weights.items()}
         save_file(small, folder / f"adapter-{self.progress.tokens:09d}.safetensors")
 
@@ -149,17 +148,16 @@ class Run:
 
     def _log(self, loss: float, norm: float, seconds: float, taken: list[tuple[Row, int]]) -> None:
         tokens = sum(len(row.ids) for row, _ in taken)
-        samples: dict[str, int] = {}
+        tasks = Counter[str]()
         for row, _ in taken:
-            for task, count in row.tasks.items():
-                samples[task] = samples.get(task, 0) + count
+            tasks.update(row.tasks)
         line = {
             "step": self.progress.steps,
             "tokens": self.progress.tokens,
             "loss": round(loss, 4),
             "norm": round(norm, 3),
             "tokens_per_s": round(tokens / seconds, 1),
-            "samples": samples,
+            "tasks": tasks,
         }
         self._recipe.output.mkdir(parents=True, exist_ok=True)
         with (self._recipe.output / "log.jsonl").open("a", encoding="utf-8") as log:
@@ -185,26 +183,28 @@ def perplexity(network: SmallLlama, rows: Sequence[Row], *, rows_at_once: int, f
 
 
 def drawn_rows(recipe: SmallSft, encoder: Encoder) -> RowsFrom:
-    """Return the rows of the recipe's data, drawn in this thread as they are needed."""
-    english = recipe.english
+    """Return the rows of the recipe's data, drawn in this thread as they are needed. Raises as ``group_weights``."""
     weights = group_weights(recipe, encoder)
 
     def rows(start: int) -> Iterator[tuple[Row, int]]:
-        groups = stream(english, recipe.seed, weights, start)
-        encoded = ([encoder.tokens(sample) for sample in group] for group in groups)
-        return ((row, start + number) for row, number in packed(encoded, recipe.row_tokens))
+        groups = stream(recipe.english, recipe.seed, weights, recipe.sources, start)
+        return ((row, start + number) for row, number in packed(map(encoder.group, groups), recipe.row_tokens))
 
     return rows
 
 
 def group_weights(recipe: SmallSft, encoder: Encoder) -> dict[str, float]:
-    """Return the shares of groups that give the tasks their shares of tokens."""
-    english, weights = recipe.english, dict[str, float]()
+    """Return the shares of groups that give the tasks their shares of the tokens in rows: packing leaves some out.
+
+    Raises ValueError for a task of which rows hold hardly a sample.
+    """
+    weights = dict[str, float]()
     for task, share in recipe.shares.items():
-        rng, row = Random(f"weights/{task}"), Row(1 << 20)
-        for _ in range(_CALIBRATION):
-            row.add([encoder.tokens(sample) for sample in draw_group(task, english, rng, recipe.sources)])
-        weights[task] = share / len(row.ids)
+        groups = islice(stream(recipe.english, "weights", {task: 1.0}, recipe.sources), _CALIBRATION)
+        rows = list(packed(map(encoder.group, groups), recipe.row_tokens))
+        if not rows:
+            raise ValueError(f"{_CALIBRATION} groups of {task!r} do not fill a row of {recipe.row_tokens} tokens")
+        weights[task] = share * rows[-1][1] / sum(len(row.ids) for row, _ in rows)
     return weights
 
 
@@ -213,7 +213,7 @@ def new_run(recipe: SmallSft) -> Run:
     from transformers import AutoTokenizer
 
     torch.manual_seed(recipe.seed)
-    network = SmallLlama.load(recipe.base, LoraShape(recipe.rank, recipe.alpha), dtype=fast_type())
+    network = SmallLlama.load(recipe.base, dtype=fast_type())
     if recipe.fixed_shapes:
         network.compile_layers()
     tokenizers: Any = AutoTokenizer
