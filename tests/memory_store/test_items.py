@@ -232,13 +232,13 @@ async def test_a_deleted_item_is_gone_from_everything_but_history(store: StoreAp
 async def test_nothing_of_a_memory_is_shown_after_its_end(settings: Settings, edge_folder: Path) -> None:
     clock = SetClock()
     async with serving(app_over(QdrantEdge(edge_folder, flush_s=60), settings, clock=clock)) as http:
-        store, end = StoreApi(http), {"expires_at": (clock.time + timedelta(days=1)).isoformat()}
-        expired = (await store.add("Secret", "Rome is secret", **end)).item
-        deleted = (await store.add("Other", "Oslo is secret", **end)).item
+        store, end = StoreApi(http), (clock.time + timedelta(days=1)).isoformat()
+        expired = (await store.add("Secret", "Rome is secret", expires_at=end)).item
+        deleted = (await store.add("Other", "Oslo is secret", expires_at=end)).item
         edited = (await store.add("I am secret", "I am secret")).item
         await store.delete(deleted.id)
         await store.patch(edited.id, {"tags": ["a"]})
-        await store.patch(edited.id, end)
+        await store.patch(edited.id, {"expires_at": end})
         assert {past.memory for past in await store.history(edited.id)} == {"I am secret"}
         clock.pass_days(2)
         for item in (expired, deleted, edited):
