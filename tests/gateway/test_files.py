@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 from openai import AsyncOpenAI
 
+from gateway.files.extraction import ExtractionLimits, ExtractionRules
+from gateway.files.files import FileHandler
 from gateway.files.records import FILES_EXPIRING
+from gateway.queue import Hold
 from memloop.wire.errors import TooLarge
+from memloop_state.queue.jobs import Worker
 from memloop_state.steps import Partition, Partitions
 from tests.gateway.api_rig import Api, api, events_of
 from tests.gateway.file_uploads import FILES, objects, processed, sent, stored, upload
@@ -237,6 +241,25 @@ async def test_a_file_whose_text_comes_while_it_is_deleted_leaves_nothing(redis_
         records.before_deletion(extract)
         await records.delete("local", file["id"])
         assert await it.rig.work.state.get(_at(it).key("blob-bytes", "local")) == "0"
+        assert stored(tmp_path) == []
+
+
+async def test_a_file_that_is_deleted_before_its_text_is_recorded_leaves_nothing(
+    redis_url: str, tmp_path: Path
+) -> None:
+    async with api(redis_url, reader, **with_storage(tmp_path)) as it:
+        file = await upload(it.gateway, b"some text")
+        records = it.rig.work.reading.files.records
+        assert records is not None
+        limits = ExtractionLimits(memory_bytes=1 << 30, cpu_s=30, wall_s=30, text_bytes=1 << 20)
+        handler = FileHandler(records, ExtractionRules(limits, base_cpu_s=30, cpu_s_per_mib=1))
+        worker, part = Worker("w", lease_ms=60_000, idle_ms=60_000), records.queue.keys.of_id(file["id"])
+        lease = await records.queue.take(worker, partition=part)
+        assert lease is not None
+        done = await handler.run(lease, Hold(records.queue, lease))
+        await records.delete("local", file["id"])
+        assert done.if_lost is not None
+        await done.if_lost()
         assert stored(tmp_path) == []
 
 

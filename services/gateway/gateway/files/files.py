@@ -2,21 +2,21 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, TypeAlias
 
 from gateway.addresses import AddressRules
 from gateway.extract import Unreadable
-from gateway.files.blobs import Blobs
+from gateway.files.blobs import Blob, Blobs
 from gateway.files.download import Downloads
 from gateway.files.extraction import ExtractionRules, extracted
 from gateway.files.records import FileJob, FileRecords, ReadableFile, StoredFile
 from gateway.files.storage import Storage
-from gateway.files.texts import store_text
 from gateway.queue import Hold, JobGone, JobResult, LaneQueue, Lease, QueueRules
 from gateway.settings import GatewaySettings, networks_of
-from memloop.wire.errors import MemloopError, NotSupported, TooLarge
+from memloop.wire.errors import DependencyError, MemloopError, NotSupported, TooLarge
 from memloop_service import of_app
 from memloop_state.contents import Quota
 from memloop_state.link import State
@@ -77,23 +77,26 @@ class FileHandler:
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Return the file with its text, or with the reason why it has none."""
         job, notes = await self.records.queue.jobs.leased(lease, FileJob), list[str]()
-        holder = f"text:{job.file.id}"
+        blobs = self.records.blobs
         try:
-            raw = self.records.blobs.storage.stream(job.raw.place)
+            raw = blobs.storage.stream(job.raw.place)
             async with aclosing(raw):
                 limits = self.rules.for_size(job.raw.size_bytes)
                 blocks = extracted(raw, name=job.file.filename, media_type=job.media_type, limits=limits, notes=notes)
                 async with aclosing(blocks):
-                    text = await store_text(self.records.blobs, job.tenant, blocks, holder=holder)
+                    written = await blobs.written(job.tenant, blocks)
+            let_go = partial(self._let_go, job, written)
+            try:
+                text = await blobs.claim(written, holder=f"text:{job.file.id}")
+                await hold.check()
+            except BaseException:
+                await let_go()
+                raise
         except (Unreadable, TooLarge) as error:
             return _failed(job, str(error))
-        try:
-            await hold.check()
-        except BaseException:
-            await self.records.blobs.release(text, holder=holder)
-            raise
         file = job.file.model_copy(update={"status": "processed", "status_details": "; ".join(notes) or None})
-        return _ending("completed", StoredFile(file=file, text=text, owner=job.owner))
+        done = _ending("completed", StoredFile(file=file, text=text, owner=job.owner))
+        return replace(done, if_lost=let_go)
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """Mark the file as unreadable after a bug of ours or a long storage outage."""
@@ -103,6 +106,13 @@ class FileHandler:
     async def cancelled(self, lease: Lease) -> JobResult:
         """Raise JobGone: files are deleted, never cancelled."""
         raise JobGone(lease.job_id)
+
+    async def _let_go(self, job: FileJob, text: Blob) -> None:
+        """Release the text of a file that was deleted meanwhile; if only the lease was lost, another worker has it."""
+        with suppress(DependencyError):  # the sweep releases it later
+            (status,) = await self.records.queue.jobs.get(job.file.id, "status")
+            if not status:
+                await self.records.blobs.release(text, holder=f"text:{job.file.id}")
 
 
 def _failed(job: FileJob, reason: str) -> JobResult:

@@ -1,8 +1,9 @@
 """How the jobs of a queue end, and the rules by which it is worked."""
 
 import random
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import prometheus_client
@@ -31,13 +32,15 @@ class JobResult:
     """The final status of a job and its record as JSON.
 
     ``keep_ms`` defaults to the queue's; 0 keeps record, payload and journal indefinitely. ``keeps_work`` keeps payload
-    and journal as long as the record, so that an operator can requeue the job.
+    and journal as long as the record, so that an operator can requeue the job. ``if_lost`` is run when the job was
+    deleted, or the lease lost, before the result could be recorded.
     """
 
     status: str
     record: str
     keep_ms: int | None = None
     keeps_work: bool = False
+    if_lost: Callable[[], Awaitable[None]] | None = field(default=None, compare=False)
 
 
 class JobCancelled(Exception):

@@ -118,7 +118,9 @@ class Runner:
         except Exception as error:  # noqa: BLE001 - any error counts as an attempt and is retried
             await self._retry(lease, error)
         else:
-            await self._queue.finish(lease, status=ending.status, record=ending.record, keep_ms=ending.keep_ms)
+            status, record, keep_ms = ending.status, ending.record, ending.keep_ms
+            if not await self._queue.finish(lease, status=status, record=record, keep_ms=keep_ms) and ending.if_lost:
+                await ending.if_lost()
 
     async def _under_lease(self, lease: Lease) -> JobResult:
         """Run the handler while renewing the lease; stop it when the lease is lost or the job is cancelled."""
