@@ -72,8 +72,17 @@ def _line(line: str, values: Mapping[str, str]) -> str:
     if not found or line.startswith("#"):
         return line
     if name in values:
-        return f"{name}={values[name]}\n"
+        return f"{name}={_quoted(values[name])}\n"
     return f"{name}={secrets.token_hex(32)}\n" if value == MARK else line
+
+
+def _quoted(value: str) -> str:
+    """The value as Compose reads it unchanged: without quotes it would expand ``$NAME`` and cut a comment off."""
+    if not set(value) & set("$#\"\\'"):
+        return value
+    if "'" in value or "\n" in value:
+        raise SystemExit("make_env: a value with a single quote or a line break cannot be written to .env")
+    return f"'{value}'"
 
 
 def _arguments() -> argparse.Namespace:

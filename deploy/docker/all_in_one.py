@@ -97,6 +97,13 @@ def _keys(given: Mapping[str, str], data: Path) -> str:
     return kept.read_text().strip()
 
 
+_OF_THE_GATEWAY = (
+    *("MEMLOOP_METRICS_PORT", "MEMLOOP_UNIX_SOCKET"),
+    *("MEMLOOP_TLS_CERT", "MEMLOOP_TLS_KEY", "MEMLOOP_TLS_CLIENT_CA"),
+)
+"""How the container is reached: between its parts go plain requests on the loopback."""
+
+
 def stages(environment: Mapping[str, str], data: Path) -> Sequence[Sequence[Part]]:
     """The parts, by the order of their start."""
     password = urlsplit(environment["MEMLOOP_REDIS_URL"]).password or ""
@@ -105,7 +112,7 @@ def stages(environment: Mapping[str, str], data: Path) -> Sequence[Sequence[Part
         *("appendonly yes", "appendfsync always", "maxmemory-policy noeviction"),
         f"maxmemory {environment.get('MEMLOOP_REDIS_MAXMEMORY', '1gb')}",
     ]
-    inside = {**environment, "MEMLOOP_HOST": "127.0.0.1", "MEMLOOP_METRICS_PORT": ""}
+    inside = {**environment, **dict.fromkeys(_OF_THE_GATEWAY, ""), "MEMLOOP_HOST": "127.0.0.1"}
     store = {**inside, "MEMLOOP_PORT": str(STORE_PORT), "MEMLOOP_DATA_DIR": str(data / "edge")}
     worker = {**inside, "MEMLOOP_PORT": str(WORKER_PORT)}
     gateway_port = int(environment["MEMLOOP_PORT"])

@@ -164,12 +164,14 @@ def test_a_volume_that_cannot_be_written_is_named(program: ModuleType, tmp_path:
 
 
 def test_inside_only_the_gateway_listens_beyond_loopback(program: ModuleType, tmp_path: Path) -> None:
-    given = {**ENGINE, "MEMLOOP_HOST": "0.0.0.0", "MEMLOOP_METRICS_PORT": "7809"}
+    given = {**ENGINE, "MEMLOOP_HOST": "0.0.0.0", "MEMLOOP_METRICS_PORT": "7809", "MEMLOOP_TLS_CERT": "/tls/tls.crt"}
     parts = {part.name: part for stage in program.stages(program.prepared(given, tmp_path), tmp_path) for part in stage}
     hosts = {name: part.environment["MEMLOOP_HOST"] for name, part in parts.items() if name != "redis"}
     assert hosts == {"store": "127.0.0.1", "worker": "127.0.0.1", "gateway": "0.0.0.0"}
     assert parts["gateway"].environment["MEMLOOP_METRICS_PORT"] == "7809"
     assert {parts[name].environment["MEMLOOP_METRICS_PORT"] for name in ("store", "worker")} == {""}
+    certificates = {name: parts[name].environment["MEMLOOP_TLS_CERT"] for name in ("store", "worker", "gateway")}
+    assert certificates == {"store": "", "worker": "", "gateway": "/tls/tls.crt"}
 
 
 def test_redis_has_a_password_that_no_process_list_shows(program: ModuleType, tmp_path: Path) -> None:

@@ -190,6 +190,14 @@ def test_the_key_that_make_env_gives_to_an_app_manages_no_keys(root: Path, tmp_p
     assert (operator, len(scopes)) == ({"admin"}, 2)
 
 
+def test_make_env_writes_a_key_that_compose_reads_unchanged(root: Path, tmp_path: Path) -> None:
+    endpoint = ("--profile", "external", "--engine-url", "https://e.example/v1", "--model", "m", "--engine-api-key")
+    made(root, tmp_path / ".env", *endpoint, "sk-a$bcd$1x")
+    assert values(tmp_path / ".env")["MEMLOOP_ENGINE_API_KEY"] == "'sk-a$bcd$1x'"
+    refused = made(root, tmp_path / "other", *endpoint, "sk-it's")
+    assert (refused.returncode, (tmp_path / "other").exists()) == (1, False)
+
+
 def test_make_env_leaves_a_file_that_is_there(root: Path, tmp_path: Path) -> None:
     made(root, tmp_path / ".env")
     before = (tmp_path / ".env").read_bytes()

@@ -123,6 +123,19 @@ async def test_every_line_is_streamed_and_the_last_ones_are_kept() -> None:
     assert child.last_words(2) == "line 98\nline 99"
 
 
+async def test_a_log_that_cannot_be_written_does_not_stop_the_child() -> None:
+    lines: list[str] = []
+
+    def write(line: str) -> None:
+        lines.append(line)
+        if line == "line 3":
+            raise OSError(28, "No space left on device")
+
+    child = await ChildProcess.start(printing("for n in range(100): print('line', n)"), on_line=write)
+    assert await child.wait() == 0
+    assert lines[-1] == "line 99"
+
+
 async def test_output_that_is_no_text_or_has_no_line_ends_does_not_stop_the_stream() -> None:
     lines: list[str] = []
     code = "import sys; sys.stdout.buffer.write(b'\\xff' * 3_000_000 + b'\\nend')"

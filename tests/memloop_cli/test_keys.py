@@ -52,6 +52,9 @@ async def test_an_invalid_value_prints_one_line(it: Api) -> None:
     for arguments, said in (
         (["create", "x", "--scopes", "root"], "--scopes takes"),
         (["create", "x", "--expires", "soon"], "--expires takes"),
+        (["create", "x", "--scopes", ""], "--scopes takes"),
+        (["create", "x", "--expires", ""], "--expires takes"),
+        (["create", "x", "--tenant", ""], "tenant"),
         (["create", "x", "--tenant", "a/b"], "tenant"),
         (["create", ""], "name"),
         (["rotate", "key_1", "--overlap", "a while"], "--overlap takes"),

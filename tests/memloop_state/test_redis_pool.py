@@ -27,6 +27,17 @@ async def _set(redis: Redis, number: int) -> bool:
     return bool(await redis.set("key", number))
 
 
+@pytest.mark.parametrize(
+    "url", ["redis://:sEcReT/x@host:6379/0", "redis+cluster://:sEcReT/x@host:1,b:2", "redis://host:sEcReT/0"]
+)
+def test_a_url_without_a_valid_port_shows_no_password(url: str) -> None:
+    with pytest.raises(ValueError, match="no valid port") as refused:
+        connect(url)
+    assert "sEcReT" not in str(refused.value)
+    assert refused.value.__cause__ is None
+    assert refused.value.__suppress_context__
+
+
 async def test_a_burst_waits_for_connections_and_all_of_it_succeeds(redis_url: str) -> None:
     async with few_connections(redis_url, 30.0) as redis:
         replies = await asyncio.gather(*(redis.set(f"key{number}", number) for number in range(50 * MOST)))

@@ -10,10 +10,10 @@ from uuid import UUID
 import pytest
 from qdrant_client import AsyncQdrantClient, models
 
-from memloop.wire.errors import InvalidRequest, Unavailable
+from memloop.wire.errors import InvalidRequest, MemloopError, Unavailable
 from memory_store.backup.creating import Stack, create
 from memory_store.backup.manifest import FILE, checked
-from memory_store.backup.qdrant_shards import Qdrant
+from memory_store.backup.qdrant_shards import Qdrant, back_up_shards, cluster_of
 from memory_store.backup.restoring import restore_shards
 from tests.fakes.qdrant_cluster import QdrantCluster
 from tests.fakes.qdrant_copies import CopiedShards, Copies
@@ -114,6 +114,26 @@ async def test_a_node_that_is_away_costs_nothing_while_all_shards_have_a_copy(tm
         it.kill(2)
         await backed_up(it, tmp_path, redis_url)
     assert set(checked(tmp_path).shards_of(NAME)) == {0, 1, 2}
+
+
+async def test_a_backup_takes_a_list_of_nodes_of_which_the_first_is_away(tmp_path: Path, redis_url: str) -> None:
+    async with cluster(shards=3) as it:
+        closed = "http://127.0.0.1:9"
+        urls = f"{closed}, {it.urls[0]}/"
+        nodes = ",".join(it.urls)
+        given = {"redis_url": redis_url, "qdrant_url": urls, "qdrant_nodes": nodes}
+        await create(tmp_path, Stack.model_validate(given))
+    assert set(checked(tmp_path).shards_of(NAME)) == {0, 1, 2}
+
+
+async def test_a_backup_whose_download_fails_leaves_no_snapshot_on_the_nodes(tmp_path: Path, redis_url: str) -> None:
+    async with cluster(shards=1) as it:
+        (tmp_path / "full").mkdir()
+        (tmp_path / "full" / f"{NAME}.shard-0.snapshot").mkdir(parents=True)
+        async with cluster_of(Qdrant(qdrant_url=it.urls[0])) as nodes:
+            with pytest.raises((OSError, MemloopError)):
+                await back_up_shards(tmp_path / "full", nodes, {})
+        assert it.snapshots.kept == {}
 
 
 async def test_a_backup_that_would_lack_a_shard_is_refused(tmp_path: Path, redis_url: str) -> None:

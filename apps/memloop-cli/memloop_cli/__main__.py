@@ -20,7 +20,10 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     signal.signal(signal.SIGINT, interrupt)
-    sys.exit(app())
+    try:
+        sys.exit(app())
+    except KeyboardInterrupt:  # while the commands are put together: later it is theirs
+        sys.exit(128 + signal.SIGINT)
 
 
 if __name__ == "__main__":

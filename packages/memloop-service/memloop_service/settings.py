@@ -25,7 +25,9 @@ _OF_OTHERS: Final = frozenset({"MEMLOOP_API_KEY", "MEMLOOP_MODEL", "MEMLOOP_MODE
 class ServiceSettings(CheckedCopy, BaseSettings):
     """Reads the environment, ``MEMLOOP_`` before each field's name."""
 
-    model_config = SettingsConfigDict(env_prefix=_PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        env_prefix=_PREFIX, env_ignore_empty=True, frozen=True, extra="ignore", hide_input_in_errors=True
+    )
 
     host: str = "127.0.0.1"
     port: int = Field(default=7800, ge=0, le=65_535)

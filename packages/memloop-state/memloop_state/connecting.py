@@ -51,6 +51,7 @@ def connect(
     ``read_timeout_s`` for it. ``tls`` is the context of TLS connections, unless the URL has options (``ssl_…``) of its
     own. Raises ValueError for an invalid URL.
     """
+    _check_ports(url)
     options: dict[str, Any] = {
         "socket_connect_timeout": connect_timeout_s,
         "socket_timeout": read_timeout_s,
@@ -93,6 +94,17 @@ def connect(
             client.connection_kwargs["connection_class"] = partial(_over, tls, SSLConnection)
     client.ack_copies, client.ack_ms = ack_copies, int(read_timeout_s * 500)
     return cast(Redis, client)  # the commands that we use are the same on all
+
+
+def _check_ports(url: str) -> None:
+    """Refuse a port that is no number in words of our own: Python's would show the password that it is part of."""
+    for host in urlsplit(url).netloc.rpartition("@")[2].split(","):
+        try:
+            _ = urlsplit(f"//{host}").port
+        except ValueError:
+            raise ValueError(
+                "The Redis URL has no valid port; write / ? # @ in its password as %2F %3F %23 %40."
+            ) from None
 
 
 def _over(tls: ssl.SSLContext, kind: type[SSLConnection], **options: Any) -> AbstractConnection:

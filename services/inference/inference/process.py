@@ -116,4 +116,5 @@ class ChildProcess:
             self._tail.append(text)
             if self.out_of_memory is None and _OUT_OF_MEMORY.search(text):
                 self.out_of_memory = text
-            on_line(text)
+            with suppress(OSError):  # a log on a full disk: a child whose output nobody reads would wait for ever
+                on_line(text)

@@ -79,10 +79,11 @@ def test_jobs_and_requests_bring_an_engine_back_from_zero(chart: Rendered) -> No
     assert query == DEMAND.read_text().strip(), "tests/gateway/test_scale_from_zero.py computes it from real metrics"
 
 
-def test_an_idle_engine_at_zero_raises_no_alert(chart: Rendered) -> None:
+@pytest.mark.parametrize("alert", ["EngineAbsent", "EngineUnreachable"])
+def test_an_idle_engine_at_zero_raises_no_alert(chart: Rendered, alert: str) -> None:
     def absent(file: str) -> str:
         rules = [rule for one in chart.objects(values_of(file)).of("PrometheusRule") for rule in one["spec"]["groups"]]
-        [found] = [rule["expr"] for group in rules for rule in group["rules"] if rule.get("alert") == "EngineAbsent"]
+        [found] = [rule["expr"] for group in rules for rule in group["rules"] if rule.get("alert") == alert]
         return str(found)
 
     assert absent("scale-to-zero").endswith('and on () sum(job_queue_depth{namespace="memloop",queue!="webhooks"}) > 0')

@@ -31,9 +31,14 @@ async def create(
     expires: Annotated[str | None, typer.Option(help="A date or a time; default: never.")] = None,
 ) -> None:
     """Create a key and print its secret once."""
-    given = {"tenant": tenant, "scopes": scopes and _scopes(scopes), "expires_at": expires and _moment(expires)}
+    given = {
+        "tenant": tenant,
+        "scopes": None if scopes is None else _scopes(scopes),
+        "expires_at": None if expires is None else _moment(expires),
+    }
+    named = {field: value for field, value in given.items() if value is not None}
     try:
-        asked = KeyCreate.model_validate({"name": name, **{field: value for field, value in given.items() if value}})
+        asked = KeyCreate.model_validate({"name": name, **named})
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         raise BadInput(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None

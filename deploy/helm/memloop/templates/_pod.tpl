@@ -55,6 +55,7 @@ topologySpreadConstraints:
 {{- if $values.caBundle.configMap }}{{- $_ := set $shared "SSL_CERT_FILE" (include "memloop.caFile" .root) }}{{- end -}}
 {{- if $values.tls.enabled }}{{- $shared = merge $shared (dict "MEMLOOP_CONNECT_CA" "/etc/memloop/tls/ca.crt" "MEMLOOP_CONNECT_CERT" "/etc/memloop/tls/tls.crt" "MEMLOOP_CONNECT_KEY" "/etc/memloop/tls/tls.key") }}{{- end -}}
 {{- range $name, $value := merge (dict) .values.env .own $shared -}}
+{{- if and (kindIs "float64" $value) (eq (float64 (int64 $value)) $value) }}{{- $value = int64 $value }}{{- end -}}{{/* not 5.3e+08 */}}
 {{- if ne (toString $value) "" }}{{- $_ := set $config $name (toString $value) }}{{- end -}}
 {{- end -}}
 {{ toJson $config }}

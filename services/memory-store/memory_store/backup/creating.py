@@ -14,9 +14,10 @@ import json
 import ssl
 import tarfile
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
@@ -120,12 +121,21 @@ async def create(folder: Path, stack: Stack) -> Manifest:
             else:
                 parts += await qdrant_snapshots(folder, stack)
     if stack.storage_url is not None and stack.storage_url.startswith("file:"):
-        with tarfile.open(folder / DOCUMENTS, "w") as archive:
-            archive.add(Path(unquote(urlsplit(stack.storage_url).path)), arcname=".")
+        documents = Path(unquote(urlsplit(stack.storage_url).path))
+        await asyncio.to_thread(_pack, documents, folder / DOCUMENTS)
         parts.append(part_of(folder / DOCUMENTS, "documents"))
     manifest = Manifest(began_at=began_at, ended_at=time.time(), parts=tuple(parts), collections=tuple(collections))
     (folder / FILE).write_text(json.dumps(asdict(manifest), indent=2))
     return manifest
+
+
+def _pack(documents: Path, target: Path) -> None:
+    """Pack a folder in use: what is deleted or renamed meanwhile is left out."""
+    with tarfile.open(target, "w") as archive:
+        archive.add(documents, arcname=".", recursive=False)
+        for path in sorted(documents.rglob("*")):
+            with suppress(FileNotFoundError):
+                archive.add(path, arcname=f"./{path.relative_to(documents)}", recursive=False)
 
 
 def _make(folder: Path) -> None:
@@ -136,7 +146,7 @@ def _make(folder: Path) -> None:
 
 async def qdrant_snapshots(folder: Path, stack: Stack) -> list[Part]:
     """One server's own snapshot of each collection of ours, fetched and then deleted there."""
-    client = stack.client(cast(str, stack.qdrant_url))
+    client = stack.client(stack.urls[0])
     parts: list[Part] = []
     try:
         for collection in (await client.get_collections()).collections:
@@ -146,9 +156,11 @@ async def qdrant_snapshots(folder: Path, stack: Stack) -> list[Part]:
             if made is None:
                 raise Unavailable(f"Qdrant made no snapshot of {collection.name}.")
             target = folder / f"{collection.name}.snapshot"
-            place = f"{stack.qdrant_url}/collections/{collection.name}/snapshots/{made.name}"
-            await asyncio.to_thread(download, place, target, stack.headers)
-            await client.delete_snapshot(collection.name, made.name, wait=True)
+            place = f"{stack.urls[0]}/collections/{collection.name}/snapshots/{made.name}"
+            try:
+                await asyncio.to_thread(download, place, target, stack.headers)
+            finally:
+                await client.delete_snapshot(collection.name, made.name, wait=True)
             parts.append(part_of(target, "qdrant"))
     finally:
         await client.close()

@@ -50,6 +50,11 @@ class Qdrant(BaseSettings):
     qdrant_nodes: str = Field(default="", validation_alias=AliasChoices("QDRANT_NODES"))
 
     @property
+    def urls(self) -> Sequence[str]:
+        """The nodes that ``QDRANT_URL`` names, one at least."""
+        return [url.strip().rstrip("/") for url in (self.qdrant_url or "").split(",")]
+
+    @property
     def headers(self) -> dict[str, str]:
         return {"api-key": self.qdrant_api_key.get_secret_value()} if self.qdrant_api_key else {}
 
@@ -82,20 +87,32 @@ async def cluster_of(qdrant: Qdrant) -> AsyncGenerator[Sequence[Node]]:
     ``QDRANT_URL``.
     """
     async with AsyncExitStack() as stack:
-        first = qdrant.client(cast(str, qdrant.qdrant_url))
-        stack.push_async_callback(first.close)
-        status = (await first.http.distributed_api.cluster_status()).result
+        status = await _status(qdrant)
         urls: list[str] = []
         if isinstance(status, ClusterStatusOneOf1) and qdrant.qdrant_nodes:
             urls = [url.strip().rstrip("/") for url in qdrant.qdrant_nodes.split(",")]
         elif isinstance(status, ClusterStatusOneOf1):
-            base = urlsplit(cast(str, qdrant.qdrant_url))
+            base = urlsplit(qdrant.urls[0])
             hosts = [cast(str, urlsplit(peer.uri).hostname) for peer in status.peers.values()]
             urls = [f"{base.scheme}://{f'[{host}]' if ':' in host else host}:{base.port or _PORT}" for host in hosts]
         nodes = [Node(url, qdrant.client(url)) for url in urls]
         for node in nodes:
             stack.push_async_callback(node.client.close)
         yield nodes
+
+
+async def _status(qdrant: Qdrant) -> object:
+    """Ask the first node that answers what it knows of its cluster. Raises ResponseHandlingException."""
+    for url in qdrant.urls:
+        client = qdrant.client(url)
+        try:
+            return (await client.http.distributed_api.cluster_status()).result
+        except ResponseHandlingException:
+            if url == qdrant.urls[-1]:
+                raise
+        finally:
+            await client.close()
+    return None
 
 
 async def active_copies(nodes: Sequence[Node], collection: str) -> Mapping[int, Sequence[Copy]]:
@@ -157,8 +174,10 @@ async def _snapshot(folder: Path, collection: str, copies: Sequence[Copy], heade
         raise Unavailable(f"Qdrant made no snapshot of shard {number} of {collection}.")
     target = folder / f"{collection}.shard-{number}.snapshot"
     place = f"{copy.node.url}/collections/{collection}/shards/{number}/snapshots/{made.name}"
-    await asyncio.to_thread(download, place, target, headers)
-    await client.delete_shard_snapshot(collection, number, made.name, wait=True)
+    try:
+        await asyncio.to_thread(download, place, target, headers)
+    finally:
+        await client.delete_shard_snapshot(collection, number, made.name, wait=True)
     return part_of(target, "qdrant", Shard(collection, number, copy.shard.shard_key, len(copies)))
 
 
