@@ -111,7 +111,7 @@ def test_a_million_tokens_have_needles_and_passages_enough() -> None:
             assert len(set(keys)) == len(keys) > 19_000
 
 
-def test_an_item_that_comes_to_less_than_nine_tenths_of_its_tokens_is_refused() -> None:
+def test_an_item_that_comes_to_less_than_four_fifths_of_its_tokens_is_refused() -> None:
     with pytest.raises(ValueError, match=r"qa_1: the longest item that fits 120 tokens has only \d\d$"):
         list(ruler_items("qa_1", tokens=120, count=1, seed=0, tokens_of=words))
 

@@ -89,7 +89,7 @@ def ruler_items(
     haystack: Haystack | None = None,
     split: Split = "validation",
 ) -> Iterator[RulerItem]:
-    """Yield ``count`` items of ``tokens`` tokens, up to a tenth fewer; the splits of a seed share no item.
+    """Yield ``count`` items of ``tokens`` tokens, up to a fifth fewer; the splits of a seed share no item.
 
     Raises ValueError for an unknown task, and for a number of tokens that its items cannot have.
     """
@@ -134,7 +134,7 @@ def _ordered(item: RulerItem) -> str:
 def _fitted(make: Callable[[int], RulerItem], tokens: int, tokens_of: Count) -> RulerItem:
     """Search the longest item that fits, within a few percent: an item's tokens grow with its characters.
 
-    Raises ValueError if it has less than 90 % of the tokens.
+    Raises ValueError if it has less than 80 % of the tokens.
     """
     low, high, best = 0, 8 * tokens, None
     for _ in range(_TRIES):

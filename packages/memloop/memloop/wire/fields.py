@@ -206,10 +206,14 @@ _Container: TypeAlias = tuple[str, dict[str, JsonValue] | list[JsonValue], int]
 """A path, what lies there, and its depth."""
 
 
+def aware(moment: datetime) -> datetime:
+    """Return the moment with its zone; without one it counts as UTC."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
 def check_moment(moment: datetime) -> datetime:
     """Returns the moment. Raises ``ValueError`` outside the years 1000 to 8999; without a zone it counts as UTC."""
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    if not EARLIEST <= aware < LATEST:
+    if not EARLIEST <= aware(moment) < LATEST:
         raise PydanticCustomError(TIME_OUT_OF_RANGE, "The time must be in the years 1000 to 8999.")
     return moment
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, cast
 
 from gateway.access.audit import Auditor
@@ -19,6 +19,7 @@ from gateway.access.keys import NEVER, KeyRing, Principal
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.ports import Splitter
+from memloop.wire.fields import aware
 from memloop.wire.keys import ALL_SCOPES, DEFAULT_SCOPES, TENANT_PATTERN, Scope
 from memloop_service.http import Admission, Capacity
 from memloop_state.link import State
@@ -115,7 +116,7 @@ def _principals(texts: Iterable[str], place: str) -> Mapping[bytes, Principal]:
                 moment = datetime.fromisoformat(entry["expires"])
             except ValueError:
                 raise KeyFileError(f"{where} has an invalid date or time after expires=") from None
-            ends_at = (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+            ends_at = aware(moment).timestamp()
         key, is_operator = digest.hex()[:_KEY_NAME_CHARS], "admin" in scopes
         principal = Principal(entry["tenant"], scopes, key=key, is_operator=is_operator, expires_at=ends_at)
         found.setdefault(digest, principal)

@@ -22,6 +22,7 @@ from gateway.policy import (
 from memloop.chores import computed
 from memloop.wire.errors import PreconditionFailed, Unprocessable
 from memloop.wire.feedback import MAX_REASON_CHARS, FeedbackRequest
+from memloop.wire.fields import aware
 from memloop.wire.memory import (
     MAX_TEXT_CHARS,
     BatchOutcome,
@@ -172,7 +173,7 @@ def policed_patch(patch: ItemPatch, item: MemoryItem, policy: EffectivePolicy) -
     )
     known = item.expires_at
     asked = patch.expires_at if "expires_at" in patch.model_fields_set else known
-    asked = asked and _aware(asked)
+    asked = asked and aware(asked)
     limits = list[datetime]()
     if last is not None and known is not None:
         limits.append(max(last, known))
@@ -203,11 +204,6 @@ def policed_line(line: NumberedLine, memory: MemoryLine, policy: EffectivePolicy
         return line
     ended = memory.model_copy(update={"item": item.model_copy(update={"expires_at": end})})
     return line.model_copy(update={"text": ended.model_dump_json()})
-
-
-def _aware(moment: datetime) -> datetime:
-    """Return the moment with its zone: without one it counts as UTC."""
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _sorted(draft: MemoryDraft, policy: EffectivePolicy, asked: tuple[str, ...]) -> MemoryDraft:
@@ -258,7 +254,7 @@ class PolicedStore(StoreClient):
         Raises Unprocessable for an end that has passed: nothing brings back what has expired.
         """
         item = await self.item(item_id, tenant=tenant)
-        if patch.expires_at is not None and _aware(patch.expires_at) <= datetime.now(UTC):
+        if patch.expires_at is not None and aware(patch.expires_at) <= datetime.now(UTC):
             raise Unprocessable("This time has passed. To remove the memory, delete it.", param="expires_at")
         scope = item.namespace(tenant)
         redactions = await self._keeper.redactions(tenant, [scope])
